@@ -1,0 +1,53 @@
+/**
+ * The Operation record: one plain definition that every surface reads. Nothing about an operation is written twice.
+ * This file holds the type and its rules; it does no I/O and knows no surface.
+ */
+import type { z } from 'zod';
+import type { Problem } from './problem.ts';
+
+/**
+ * What running an operation came to. `billable` is the only place that says whether the caller pays.
+ * An answer that is not billable (for example `unsupported`) is still an answer: it is delivered, and nothing is settled.
+ */
+export type Outcome<Data> =
+  | { readonly kind: 'answer'; readonly billable: boolean; readonly data: Data }
+  | { readonly kind: 'problem'; readonly billable: false; readonly problem: Problem };
+
+/** `Input` is the JSON as the caller supplied it: schemas validate, they never fill in or transform. */
+export interface Operation<Input = unknown, Data = unknown> {
+  /** Path segment, MCP tool name and file name, e.g. `conversation-prune`. */
+  readonly id: string;
+  /** Semantic version of the engine. Raise it whenever the same input could give other bytes. */
+  readonly version: string;
+  readonly title: string;
+  /** One sentence, at most 120 characters. */
+  readonly summary: string;
+  /** Plain text; facilitators cap it at 500 characters. */
+  readonly description: string;
+  /** What the price buys, one sentence. */
+  readonly roi: string;
+  readonly audience: string;
+  /** Atomic USDC units (6 decimals) as an integer string: `'5000'` is 0.005 USDC. */
+  readonly price: string;
+  readonly input: z.ZodType<Input>;
+  readonly output: z.ZodType<Data>;
+  /** The engine. Deterministic operations are pure: the same input gives the same data. */
+  run(input: Input): Promise<Outcome<Data>>;
+  /** INPUT only; the answer of the free sample is computed by `run`, so it cannot lie. */
+  readonly example: Input;
+}
+
+const ID = /^[a-z][a-z0-9]*(-[a-z0-9]+)*$/;
+const PRICE = /^[1-9][0-9]{0,17}$/;
+
+/**
+ * Checks the rules that the type cannot express and returns the record unchanged.
+ *
+ * @throws RangeError for an id that is no kebab-case name or a price that is no positive integer of atomic units.
+ */
+export function defineOperation<Input, Data>(operation: Operation<Input, Data>): Operation<Input, Data> {
+  if (!ID.test(operation.id)) throw new RangeError(`operation id must be kebab-case: ${operation.id}`);
+  if (!PRICE.test(operation.price))
+    throw new RangeError(`price of ${operation.id} must be atomic units: ${operation.price}`);
+  return operation;
+}
