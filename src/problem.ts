@@ -55,7 +55,7 @@ export interface ProblemResponse {
 /** The one map from a problem to what goes over the wire. */
 export function toResponse(problem: Problem): ProblemResponse {
   const { status, error, headers = {}, evidence = {}, charged = false } = describe(problem);
-  return { status, headers, body: { error, code: problem.code, charged, ...evidence } };
+  return { status, headers, body: { error, charged, ...evidence, code: problem.code } };
 }
 
 interface Description {
@@ -174,8 +174,8 @@ function describe(problem: Problem): Description {
   }
 }
 
-function badRequest(error: string, { code: _, ...evidence }: Problem): Description {
-  return { status: 400, error: `${error} ${FREE}`, evidence };
+function badRequest(error: string, evidence: object): Description {
+  return { status: 400, error: `${error} ${FREE}`, evidence: { ...evidence } };
 }
 
 function retryAfter(seconds: number): Pick<Description, 'headers' | 'evidence'> {
