@@ -13,8 +13,13 @@ export type Outcome<Data> =
   | { readonly kind: 'answer'; readonly billable: boolean; readonly data: Data }
   | { readonly kind: 'problem'; readonly billable: false; readonly problem: Problem };
 
+/** Every answer names what it depends on; the evidence repeats it. */
+export interface AnswerData {
+  readonly versions: Readonly<Record<string, unknown>>;
+}
+
 /** `Input` is the JSON as the caller supplied it: schemas validate, they never fill in or transform. */
-export interface Operation<Input = unknown, Data = unknown> {
+export interface Operation<Input = unknown, Data extends AnswerData = AnswerData> {
   /** Path segment, MCP tool name and file name, e.g. `conversation-prune`. */
   readonly id: string;
   /** Semantic version of the engine. Raise it whenever the same input could give other bytes. */
@@ -30,7 +35,8 @@ export interface Operation<Input = unknown, Data = unknown> {
   /** Atomic USDC units (6 decimals) as an integer string: `'5000'` is 0.005 USDC. */
   readonly price: string;
   readonly input: z.ZodType<Input>;
-  readonly output: z.ZodType<Data>;
+  /** What stands in `data`; tests hold every kind of answer against it. */
+  readonly output: z.ZodType;
   /** The engine. Deterministic operations are pure: the same input gives the same data. */
   run(input: Input): Promise<Outcome<Data>>;
   /** INPUT only; the answer of the free sample is computed by `run`, so it cannot lie. */
@@ -45,7 +51,9 @@ const PRICE = /^[1-9][0-9]{0,17}$/;
  *
  * @throws RangeError for an id that is no kebab-case name or a price that is no positive integer of atomic units.
  */
-export function defineOperation<Input, Data>(operation: Operation<Input, Data>): Operation<Input, Data> {
+export function defineOperation<Input, Data extends AnswerData>(
+  operation: Operation<Input, Data>,
+): Operation<Input, Data> {
   if (!ID.test(operation.id)) throw new RangeError(`operation id must be kebab-case: ${operation.id}`);
   if (!PRICE.test(operation.price))
     throw new RangeError(`price of ${operation.id} must be atomic units: ${operation.price}`);

@@ -34,6 +34,9 @@ export type Problem =
   // Ours
   | { readonly code: 'internal_error' };
 
+/** A value, or what was wrong with it. */
+export type Result<T> = { readonly ok: true; readonly value: T } | { readonly ok: false; readonly problem: Problem };
+
 export type ProblemCode = Problem['code'];
 
 export interface ProblemBody {
@@ -46,20 +49,26 @@ export interface ProblemBody {
   readonly [evidence: string]: unknown;
 }
 
-export interface ProblemResponse {
+export interface WireProblem {
   readonly status: 400 | 402 | 403 | 404 | 405 | 409 | 413 | 415 | 429 | 500 | 503;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: ProblemBody;
 }
 
 /** The one map from a problem to what goes over the wire. */
-export function toResponse(problem: Problem): ProblemResponse {
+export function toWire(problem: Problem): WireProblem {
   const { status, error, headers = {}, evidence = {}, charged = false } = describe(problem);
   return { status, headers, body: { error, charged, ...evidence, code: problem.code } };
 }
 
+/** The same as an HTTP response. Never cached: a problem is about its moment. */
+export function problemResponse(problem: Problem): Response {
+  const { status, headers, body } = toWire(problem);
+  return Response.json(body, { status, headers: { 'Cache-Control': 'no-store', ...headers } });
+}
+
 interface Description {
-  readonly status: ProblemResponse['status'];
+  readonly status: WireProblem['status'];
   readonly error: string;
   readonly headers?: Record<string, string>;
   readonly evidence?: Record<string, unknown>;
@@ -75,10 +84,7 @@ function describe(problem: Problem): Description {
     case 'invalid_utf8':
       return badRequest('The body is not UTF-8 text.', problem);
     case 'duplicate_key':
-      return badRequest(
-        `The object at ${at(problem.path)} stands under a name used twice; send each name once.`,
-        problem,
-      );
+      return badRequest(`The name of ${at(problem.path)} is used twice in its object; send each name once.`, problem);
     case 'nesting_too_deep':
       return badRequest(`The JSON at ${at(problem.path)} is nested deeper than ${problem.limit} levels.`, problem);
     case 'invalid_unicode':
@@ -121,9 +127,9 @@ function describe(problem: Problem): Description {
       return {
         status: 402,
         error: problem.refused
-          ? `Payment required, but this body would be refused, so do not sign yet: ${toResponse(problem.refused).body.error}`
+          ? `Payment required, but this body would be refused, so do not sign yet: ${toWire(problem.refused).body.error}`
           : `Payment required. ${FREE}`,
-        evidence: problem.refused ? { refused: toResponse(problem.refused).body } : {},
+        evidence: problem.refused ? { refused: toWire(problem.refused).body } : {},
       };
     case 'payment_invalid':
       return {

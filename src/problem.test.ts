@@ -1,0 +1,80 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { jsonPointer, problemResponse, toWire, type Problem, type ProblemCode } from './problem.ts';
+
+/** One problem of each code and the status it must get; the type makes a missing code an error. */
+const EVERY: { readonly [Code in ProblemCode]: readonly [Extract<Problem, { code: Code }>, number] } = {
+  invalid_json: [{ code: 'invalid_json', offset: 7 }, 400],
+  invalid_utf8: [{ code: 'invalid_utf8' }, 400],
+  duplicate_key: [{ code: 'duplicate_key', path: '/a' }, 400],
+  nesting_too_deep: [{ code: 'nesting_too_deep', path: '/a', limit: 64 }, 400],
+  invalid_unicode: [{ code: 'invalid_unicode', path: '/a' }, 400],
+  unsafe_number: [{ code: 'unsafe_number', path: '/a' }, 400],
+  invalid_request: [{ code: 'invalid_request', path: '', detail: 'a list is expected' }, 400],
+  payload_too_large: [{ code: 'payload_too_large', limit_bytes: 8 }, 413],
+  unsupported_media_type: [{ code: 'unsupported_media_type' }, 415],
+  not_found: [{ code: 'not_found' }, 404],
+  method_not_allowed: [{ code: 'method_not_allowed', allow: ['POST'] }, 405],
+  forbidden_origin: [{ code: 'forbidden_origin' }, 403],
+  malformed_payment: [{ code: 'malformed_payment', detail: 'it is not base64' }, 400],
+  payment_required: [{ code: 'payment_required' }, 402],
+  payment_invalid: [{ code: 'payment_invalid', reason: 'invalid_exact_evm_signature' }, 402],
+  payment_expires_too_soon: [{ code: 'payment_expires_too_soon', needed_seconds: 30 }, 402],
+  payment_failed: [{ code: 'payment_failed', reason: 'invalid_exact_evm_insufficient_balance' }, 402],
+  payment_reused: [{ code: 'payment_reused' }, 409],
+  payment_exhausted: [{ code: 'payment_exhausted', retry_after_seconds: 9 }, 429],
+  settlement_unknown: [{ code: 'settlement_unknown', retry_after_seconds: 9 }, 503],
+  facilitator_unavailable: [{ code: 'facilitator_unavailable', retry_after_seconds: 9 }, 503],
+  internal_error: [{ code: 'internal_error' }, 500],
+};
+
+describe('problems', () => {
+  it.each(Object.values(EVERY))('%j has its status and says whether anything was charged', async (problem, status) => {
+    const response = problemResponse(problem);
+    expect(response.status).toBe(status);
+    expect(response.headers.get('Cache-Control')).toBe('no-store');
+    const body = (await response.json()) as { error: string; code: string; charged: unknown };
+    expect(body.code).toBe(problem.code);
+    expect([body.charged, body.error.includes('Nothing was charged.')]).toEqual(
+      problem.code === 'settlement_unknown' ? ['unknown', false] : [false, true],
+    );
+    const { code: _code, ...evidence } = problem;
+    for (const [name, value] of Object.entries(evidence).filter(([member]) => member !== 'detail')) {
+      expect(body).toHaveProperty(name, value);
+    }
+  });
+
+  it('that may pass say when to come again; the others do not', () => {
+    const waiting = Object.values(EVERY).filter(([problem]) => 'Retry-After' in toWire(problem).headers);
+    expect(waiting.map(([{ code }]) => code)).toEqual([
+      'payment_exhausted',
+      'settlement_unknown',
+      'facilitator_unavailable',
+    ]);
+  });
+
+  it('of the body stand in the challenge, before anybody signs', () => {
+    const refused = { code: 'invalid_request', path: '/messages', detail: 'at most 500 items' } as const;
+    const { body } = toWire({ code: 'payment_required', refused });
+    expect(body.error).toContain('at most 500 items');
+    expect(body['refused']).toMatchObject({ code: 'invalid_request', path: '/messages' });
+  });
+});
+
+describe('jsonPointer', () => {
+  it('escapes as RFC 6901 says', () => {
+    expect(jsonPointer([])).toBe('');
+    expect(jsonPointer(['a/b', 'm~n', 0, ''])).toBe('/a~1b/m~0n/0/');
+  });
+
+  it('stays short and well-formed, whatever the keys are', () => {
+    fc.assert(
+      fc.property(fc.array(fc.string({ unit: 'binary', maxLength: 300 }), { maxLength: 4 }), (keys) => {
+        const pointer = jsonPointer(keys.map((key) => `${key}\ud800`));
+        expect(pointer.isWellFormed()).toBe(true);
+        expect(pointer.length).toBeLessThanOrEqual(keys.length * 132);
+        expect(pointer.match(/\//g)?.length ?? 0).toBe(keys.length);
+      }),
+    );
+  });
+});
