@@ -1,0 +1,423 @@
+/** The gate against the real chain and contract; only the facilitator's word is bent, by a wrapper around the real one. */
+import type { FacilitatorClient } from '@x402/core/server';
+import { x402ResourceServer } from '@x402/core/server';
+import type { PaymentRequired, SettleResponse } from '@x402/core/types';
+import { x402Client, x402HTTPClient } from '@x402/core/client';
+import { ExactEvmScheme as ExactEvmClient } from '@x402/evm/exact/client';
+import { ExactEvmScheme } from '@x402/evm/exact/server';
+import { createPublicClient, http, type Address } from 'viem';
+import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts';
+
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { z } from 'zod';
+import { defineOperation, type Outcome } from '../operation.ts';
+import { didKey, verificationMethodId } from '../provenance/did.ts';
+import { createSigner } from '../provenance/ed25519.ts';
+import { createInProcessFacilitator } from '../runtime/facilitator.ts';
+import { BALANCE_ABI, startLocalChain, type LocalChain } from '../runtime/local-chain.ts';
+import { createChainView, type ChainView } from './chain.ts';
+import { createGate, type GateAnswer } from './gate.ts';
+import { createMemoryLedger, type Ledger } from './ledger.ts';
+import { BASE_SEPOLIA, BASE_SEPOLIA_USDC } from './networks.ts';
+import { parsePayment, type Payment } from './payload.ts';
+import { createSealer } from './seal.ts';
+
+const PRICE = 5_000n;
+
+let chain: LocalChain;
+beforeAll(async () => {
+  chain = await startLocalChain();
+});
+afterAll(() => chain.stop());
+
+type Settle = FacilitatorClient['settle'];
+
+interface Options {
+  readonly outcome?: () => Outcome<{ versions: Record<string, unknown>; ran: number }> | Promise<never>;
+  /** Bends the settlement; `real` is the real facilitator's. */
+  readonly settle?: (real: Settle, ...call: Parameters<Settle>) => ReturnType<Settle>;
+  readonly verify?: (
+    real: FacilitatorClient['verify'],
+    ...call: Parameters<Settle>
+  ) => ReturnType<FacilitatorClient['verify']>;
+  readonly supported?: () => Promise<never>;
+  readonly chain?: Partial<ChainView>;
+  readonly ledger?: (real: Ledger) => Ledger;
+  readonly now?: () => number;
+}
+
+/** A gate of its own over the shared chain, with counters of what happened. */
+async function setUp(options: Options = {}) {
+  const counts = { runs: 0, settles: 0, verifies: 0, errors: [] as string[] };
+  const real = createInProcessFacilitator({
+    chain: BASE_SEPOLIA,
+    rpcUrl: chain.rpcUrl,
+    privateKey: chain.facilitatorKey,
+    pollingIntervalMs: 10,
+  });
+  const facilitator: FacilitatorClient = {
+    getSupported: () => options.supported?.() ?? real.getSupported(),
+    verify: (...call) => {
+      counts.verifies += 1;
+      return options.verify ? options.verify(real.verify, ...call) : real.verify(...call);
+    },
+    settle: (...call) => {
+      counts.settles += 1;
+      return options.settle ? options.settle(real.settle, ...call) : real.settle(...call);
+    },
+  };
+  const usdc = BASE_SEPOLIA_USDC;
+  const view = createChainView({ rpcUrl: chain.rpcUrl, chain: BASE_SEPOLIA, usdc: usdc.address });
+  const signer = await createSigner(crypto.getRandomValues(new Uint8Array(32)));
+  const did = didKey(signer.publicKey);
+  const payTo = privateKeyToAccount(generatePrivateKey()).address;
+  const ledger = createMemoryLedger();
+  const gate = createGate({
+    server: new x402ResourceServer(facilitator).register(usdc.caip2, new ExactEvmScheme()),
+    chain: { ...view, ...options.chain },
+    ledger: options.ledger?.(ledger) ?? ledger,
+    sealer: await createSealer(crypto.getRandomValues(new Uint8Array(32))),
+    issuer: {
+      did,
+      verificationMethod: await verificationMethodId(did, signer.publicKey),
+      signer,
+      generator: { name: 'test', version: '0' },
+      now: () => new Date(),
+      newId: () => crypto.randomUUID(),
+    },
+    usdc,
+    payTo,
+    now: options.now ?? Date.now,
+    onError: (event) => counts.errors.push(event),
+  });
+  const operation = defineOperation({
+    id: 'count-runs',
+    version: '1.0.0',
+    title: 'Count runs',
+    summary: '',
+    description: 'Counts how often it ran.',
+    roi: '',
+    audience: 'test',
+    price: String(PRICE),
+    input: z.unknown(),
+    output: z.unknown(),
+    example: {},
+    run: async () => {
+      counts.runs += 1;
+      return (
+        (await options.outcome?.()) ?? { kind: 'answer', billable: true, data: { versions: {}, ran: counts.runs } }
+      );
+    },
+  });
+  const call = (payment: Payment | undefined, value: unknown = { n: 1 }): Promise<GateAnswer> =>
+    gate.admit({ operation, resourceUrl: 'http://test/op', input: { ok: true, value }, payment });
+  return { gate, call, counts, payTo, operation, ledger };
+}
+
+async function challengeOf(call: (payment: undefined) => Promise<GateAnswer>): Promise<PaymentRequired> {
+  const answer = await call(undefined);
+  if (answer.kind !== 'challenged') throw new Error(`no challenge but ${answer.kind}`);
+  return answer.challenge;
+}
+
+async function signedPayment(call: (payment: undefined) => Promise<GateAnswer>, funds = PRICE): Promise<Payment> {
+  const account = privateKeyToAccount(generatePrivateKey());
+  if (funds > 0n) await chain.mint(account.address, funds);
+  const client = new x402HTTPClient(new x402Client().register('eip155:*', new ExactEvmClient(account)));
+  return parsed(await client.createPaymentPayload(await challengeOf(call)));
+}
+
+function parsed(payload: unknown): Payment {
+  const payment = parsePayment(payload);
+  if (!payment.ok) throw new Error('the payment does not parse');
+  return payment.value;
+}
+
+function balanceOf(owner: Address): Promise<bigint> {
+  const client = createPublicClient({ chain: BASE_SEPOLIA, transport: http(chain.rpcUrl) });
+  return client.readContract({ address: chain.usdc, abi: BALANCE_ABI, functionName: 'balanceOf', args: [owner] });
+}
+
+const codeOf = (answer: GateAnswer): string => (answer.kind === 'answered' ? 'answered' : answer.problem.code);
+const textOf = (answer: GateAnswer): string =>
+  answer.kind === 'answered' ? new TextDecoder().decode(answer.body) : `no answer: ${codeOf(answer)}`;
+
+describe('one payment, one request', () => {
+  it('runs once, settles once and gives 20 concurrent copies equal bytes', async () => {
+    const { call, counts, payTo } = await setUp();
+    const payment = await signedPayment(call, 10n * PRICE);
+    const answers = await Promise.all(Array.from({ length: 20 }, () => call(payment)));
+    expect(new Set(answers.map(textOf)).size).toBe(1);
+    expect(answers.every(({ kind }) => kind === 'answered')).toBe(true);
+    expect(counts).toMatchObject({ runs: 1, settles: 1, errors: [] });
+    expect(await balanceOf(payTo)).toBe(PRICE);
+    expect(textOf(await call(payment))).toBe(textOf(answers[0] as GateAnswer));
+    expect(counts).toMatchObject({ runs: 1, settles: 1 });
+  });
+
+  it('refuses another request under the same payment, before, while and after it runs', async () => {
+    const { call, counts, payTo } = await setUp();
+    const payment = await signedPayment(call, 10n * PRICE);
+    const both = await Promise.all([call(payment, { n: 1 }), call(payment, { n: 2 })]);
+    expect(both.map(codeOf).toSorted()).toEqual(['answered', 'payment_reused']);
+    expect(codeOf(await call(payment, { n: 3 }))).toBe('payment_reused');
+    expect(counts).toMatchObject({ runs: 1, settles: 1 });
+    expect(await balanceOf(payTo)).toBe(PRICE);
+  });
+
+  it('gives the stored answer to nobody whose copy of the payment differs in any signed field or in the signature', async () => {
+    const { call } = await setUp();
+    const payment = await signedPayment(call);
+    expect(codeOf(await call(payment))).toBe('answered');
+    const { authorization, signature } = payment.payload.payload as {
+      authorization: Record<string, string>;
+      signature: string;
+    };
+    const forged = [
+      { authorization, signature: `${signature.slice(0, -2)}1f` },
+      { authorization: { ...authorization, value: '1' }, signature },
+      { authorization: { ...authorization, to: authorization['from'] }, signature },
+      { authorization: { ...authorization, validBefore: String(Number(authorization['validBefore']) + 1) }, signature },
+    ];
+    for (const payload of forged) {
+      expect(codeOf(await call(parsed({ ...payment.payload, payload })))).toBe('payment_reused');
+    }
+  });
+
+  it('judges a resend by what was asked for, not by what the resend says was accepted', async () => {
+    const { call, payTo } = await setUp({ settle: async () => Promise.reject(new Error('reset')) });
+    const payment = await signedPayment(call);
+    expect(codeOf(await call(payment))).toBe('settlement_unknown');
+    const accepted = { ...payment.payload.accepted, amount: '0', payTo: payment.authorization.payer };
+    expect(codeOf(await call(parsed({ ...payment.payload, accepted })))).toBe('settlement_unknown');
+    expect(await balanceOf(payTo)).toBe(0n);
+  });
+
+  it('answers many payments at once', async () => {
+    const { call, counts, payTo } = await setUp();
+    const payments = await Promise.all(Array.from({ length: 12 }, () => signedPayment(call)));
+    const answers = await Promise.all(payments.map((payment) => call(payment)));
+    expect(answers.map(codeOf)).toEqual(payments.map(() => 'answered'));
+    expect(counts.runs).toBe(12);
+    expect(await balanceOf(payTo)).toBe(12n * PRICE);
+  });
+});
+
+describe('what costs nothing', () => {
+  it('does not run, verify or settle for a refused input', async () => {
+    const { gate, call, operation, counts } = await setUp();
+    const payment = await signedPayment(call);
+    const input = { ok: false, problem: { code: 'invalid_json', offset: 0 } } as const;
+    const answer = await gate.admit({ operation, resourceUrl: '', input, payment });
+    expect(codeOf(answer)).toBe('invalid_json');
+    expect(counts).toMatchObject({ runs: 0, verifies: 0, settles: 0 });
+    expect(codeOf(await call(payment))).toBe('answered');
+  });
+
+  it('releases a payment for any body after an uncharged answer, three times, and then refuses it', async () => {
+    const data = { versions: {}, ran: 0 };
+    const { call, counts, payTo } = await setUp({ outcome: () => ({ kind: 'answer', billable: false, data }) });
+    const payment = await signedPayment(call);
+    for (const n of [1, 2, 3]) {
+      const answer = await call(payment, { n });
+      expect(answer).toMatchObject({ kind: 'answered' });
+      expect(answer).not.toHaveProperty('settlement');
+      expect(JSON.parse(textOf(answer))).toHaveProperty('_provenance.credential.credentialSubject.charged', '0');
+    }
+    expect(codeOf(await call(payment, { n: 4 }))).toBe('payment_exhausted');
+    expect(counts).toMatchObject({ runs: 3, settles: 0 });
+    expect(await balanceOf(payTo)).toBe(0n);
+  });
+
+  it('charges a released payment when a later answer is billable', async () => {
+    const outcomes: Outcome<{ versions: Record<string, unknown>; ran: number }>[] = [
+      { kind: 'problem', billable: false, problem: { code: 'invalid_request', path: '', detail: 'no' } },
+      { kind: 'answer', billable: true, data: { versions: {}, ran: 2 } },
+    ];
+    const { call, payTo } = await setUp({ outcome: () => outcomes.shift() as (typeof outcomes)[number] });
+    const payment = await signedPayment(call);
+    expect(codeOf(await call(payment, { n: 1 }))).toBe('invalid_request');
+    expect(codeOf(await call(payment, { n: 2 }))).toBe('answered');
+    expect(await balanceOf(payTo)).toBe(PRICE);
+  });
+
+  it('does not charge for an engine that throws, and says so', async () => {
+    const { call, counts, payTo } = await setUp({ outcome: () => Promise.reject(new Error('a secret of the caller')) });
+    expect(codeOf(await call(await signedPayment(call)))).toBe('internal_error');
+    expect(counts).toMatchObject({ settles: 0, errors: ['engine_failed'] });
+    expect(await balanceOf(payTo)).toBe(0n);
+  });
+
+  it('challenges an empty wallet, a payment for another price and one that ends too soon or too late', async () => {
+    const { call, counts } = await setUp();
+    expect(codeOf(await call(await signedPayment(call, 0n)))).toBe('payment_invalid');
+    const payment = await signedPayment(call);
+    const cheap = parsed({ ...payment.payload, accepted: { ...payment.payload.accepted, amount: '1' } });
+    expect(codeOf(await call(cheap))).toBe('payment_invalid');
+    const validBefore = payment.authorization.validBefore * 1_000;
+    const late = await setUp({ now: () => validBefore - 29_000 });
+    expect(codeOf(await late.call(payment))).toBe('payment_invalid'); // of another gate's PAY_TO
+    const own = await signedPayment(late.call);
+    expect(codeOf(await late.call(own))).toBe('payment_expires_too_soon');
+    const early = await setUp({ now: () => validBefore - 25 * 3_600_000 });
+    expect(await early.call(await signedPayment(early.call))).toMatchObject({
+      problem: { reason: 'valid_before_too_far_ahead' },
+    });
+    expect(counts.runs + late.counts.runs + early.counts.runs).toBe(0);
+  });
+});
+
+describe('a settlement that went wrong', () => {
+  const pending: SettleResponse = {
+    success: false,
+    errorReason: 'settlement_pending',
+    transaction: '0xabc',
+    network: 'eip155:84532',
+  };
+  /** How the facilitator answers after it has settled, or without having settled. */
+  const answers: Readonly<Record<string, () => Promise<SettleResponse>>> = {
+    'a reset connection': () => Promise.reject(new Error('socket hang up')),
+    settlement_pending: async () => pending,
+    nonce_already_used: async () => ({
+      ...pending,
+      transaction: '',
+      errorReason: 'invalid_exact_evm_nonce_already_used',
+    }),
+    transaction_failed: async () => ({
+      ...pending,
+      transaction: '',
+      errorReason: 'invalid_exact_evm_transaction_failed',
+    }),
+    'success without a transaction': async () => ({ ...pending, success: true, transaction: '' }),
+    'no reason at all': async () => ({ success: false, transaction: '', network: 'eip155:84532' }),
+  };
+
+  it.each(Object.entries(answers))(
+    'after the transfer went through: %s is found on the chain and answered',
+    async (_, answer) => {
+      const { call, counts, payTo } = await setUp({
+        settle: async (real, ...rest) => {
+          await real(...rest);
+          return answer();
+        },
+      });
+      const payment = await signedPayment(call, 10n * PRICE);
+      const first = await call(payment);
+      expect(first).toMatchObject({
+        kind: 'answered',
+        settlement: { success: true, transaction: expect.stringMatching(/^0x[0-9a-f]{64}$/) },
+      });
+      expect(textOf(await call(payment))).toBe(textOf(first));
+      expect(counts.runs).toBe(1);
+      expect(await balanceOf(payTo)).toBe(PRICE);
+    },
+  );
+
+  it.each(Object.entries(answers))(
+    'before any transfer: %s is unknown, never 402, and a resend settles once',
+    async (_, answer) => {
+      let broken = true;
+      const { call, counts, payTo } = await setUp({
+        settle: async (real, ...rest) => (broken ? answer() : real(...rest)),
+      });
+      const payment = await signedPayment(call, 10n * PRICE);
+      expect(codeOf(await call(payment))).toBe('settlement_unknown');
+      expect(codeOf(await call(payment))).toBe('settlement_unknown');
+      expect(codeOf(await call(payment, { n: 2 }))).toBe('payment_reused');
+      broken = false;
+      expect(codeOf(await call(payment))).toBe('answered');
+      expect(codeOf(await call(payment))).toBe('answered');
+      expect(counts.runs).toBe(1);
+      expect(await balanceOf(payTo)).toBe(PRICE);
+    },
+  );
+
+  it('stays unknown while neither facilitator nor chain can be asked', async () => {
+    let down = true;
+    const view = createChainView({ rpcUrl: chain.rpcUrl, chain: BASE_SEPOLIA, usdc: chain.usdc });
+    const { call, payTo } = await setUp({
+      settle: async (real, ...rest) => {
+        const settled = await real(...rest);
+        return down ? Promise.reject(new Error('timeout')) : settled;
+      },
+      chain: {
+        authorizationState: (...ask) => (down ? Promise.reject(new Error('down')) : view.authorizationState(...ask)),
+      },
+    });
+    const payment = await signedPayment(call);
+    expect(codeOf(await call(payment))).toBe('settlement_unknown');
+    expect(codeOf(await call(payment))).toBe('settlement_unknown');
+    down = false;
+    expect(codeOf(await call(payment))).toBe('answered');
+    expect(await balanceOf(payTo)).toBe(PRICE);
+  });
+
+  it('is a definite failure only where nothing can have been sent; then the payment is dead', async () => {
+    const { call, counts, payTo } = await setUp({
+      settle: async () => ({ ...pending, transaction: '', errorReason: 'invalid_exact_evm_insufficient_balance' }),
+    });
+    const payment = await signedPayment(call);
+    const answer = await call(payment);
+    expect(answer).toMatchObject({
+      kind: 'challenged',
+      problem: { code: 'payment_failed' },
+      settlement: { success: false },
+    });
+    expect(codeOf(await call(payment))).toBe('payment_failed');
+    expect(counts).toMatchObject({ runs: 1, settles: 1 });
+    expect(await balanceOf(payTo)).toBe(0n);
+  });
+
+  it('says unknown, not "nothing charged", where the ledger breaks after the settlement', async () => {
+    let broken = true;
+    const { call, counts, payTo } = await setUp({
+      ledger: (real) => ({
+        ...real,
+        advance: async (key, from, change) => {
+          if (broken && change.state === 'settled') throw new Error('disk full');
+          return real.advance(key, from, change);
+        },
+      }),
+    });
+    const payment = await signedPayment(call);
+    expect(codeOf(await call(payment))).toBe('settlement_unknown');
+    broken = false;
+    expect(codeOf(await call(payment))).toBe('answered');
+    expect(counts).toMatchObject({ runs: 1, settles: 1 });
+    expect(await balanceOf(payTo)).toBe(PRICE);
+  });
+});
+
+describe('a facilitator that is down', () => {
+  it('is 503 at start and heals', async () => {
+    let down = true;
+    const { call } = await setUp({
+      supported: () => (down ? Promise.reject(new Error('down')) : (undefined as unknown as Promise<never>)),
+    });
+    expect(codeOf(await call(undefined))).toBe('facilitator_unavailable');
+    down = false;
+    expect(codeOf(await call(await signedPayment(call)))).toBe('answered');
+  });
+
+  it('is 503 at verification, takes no row and does not run', async () => {
+    let down = true;
+    const { call, counts } = await setUp({
+      verify: (real, ...rest) => (down ? Promise.reject(new Error('down')) : real(...rest)),
+    });
+    const payment = await signedPayment(call);
+    expect(codeOf(await call(payment))).toBe('facilitator_unavailable');
+    expect(counts.runs).toBe(0);
+    down = false;
+    expect(codeOf(await call(payment, { n: 2 }))).toBe('answered');
+  });
+
+  it('never asks for a second signature for an authorization that the chain has already seen used', async () => {
+    const first = await setUp();
+    const payment = await signedPayment(first.call, 10n * PRICE);
+    expect(codeOf(await first.call(payment))).toBe('answered');
+    // The same authorization before a ledger that knows nothing of it, as after a lost store.
+    await first.ledger.sweep(Number.MAX_SAFE_INTEGER);
+    expect(codeOf(await first.call(payment, { n: 2 }))).toBe('payment_reused');
+    expect(codeOf(await first.call(payment))).toBe('payment_reused');
+  });
+});

@@ -1,0 +1,125 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { parsePayment, parsePaymentHeader } from './payload.ts';
+
+const ADDRESS = '0x036CbD53842c5426634e7929541eC2318f3dCF7e';
+const PAYLOAD = {
+  x402Version: 2,
+  resource: { url: 'http://127.0.0.1/x' },
+  accepted: {
+    scheme: 'exact',
+    network: 'eip155:84532',
+    asset: ADDRESS,
+    amount: '5000',
+    payTo: ADDRESS,
+    maxTimeoutSeconds: 300,
+    extra: { name: 'USDC', version: '2' },
+  },
+  payload: {
+    signature: `0x${'Ab'.repeat(65)}`,
+    authorization: {
+      from: ADDRESS,
+      to: ADDRESS,
+      value: '5000',
+      validAfter: '0',
+      validBefore: '1800000000',
+      nonce: `0x${'Cd'.repeat(32)}`,
+    },
+  },
+};
+
+const header = (value: unknown): string => btoa(JSON.stringify(value));
+
+describe('parsePaymentHeader', () => {
+  it('reads a payload and names it by network, token, payer and nonce, whatever their case', () => {
+    const parsed = parsePaymentHeader(header(PAYLOAD));
+    expect(parsed).toMatchObject({
+      ok: true,
+      value: {
+        payload: PAYLOAD,
+        key: `eip155:84532|${ADDRESS.toLowerCase()}|${ADDRESS.toLowerCase()}|0x${'cd'.repeat(32)}`,
+        authorization: { payer: ADDRESS.toLowerCase(), nonce: `0x${'cd'.repeat(32)}`, validBefore: 1_800_000_000 },
+      },
+    });
+    const otherCase = JSON.parse(
+      JSON.stringify(PAYLOAD).replaceAll('Cd', 'cD').replaceAll(ADDRESS, ADDRESS.toLowerCase()),
+    );
+    const again = parsePaymentHeader(header(otherCase));
+    expect(again.ok && parsed.ok && [again.value.key, again.value.fingerprint]).toEqual(
+      parsed.ok && [parsed.value.key, parsed.value.fingerprint],
+    );
+  });
+
+  it('tells payments apart that differ in any signed field or in the signature', () => {
+    const { authorization, signature } = PAYLOAD.payload;
+    const variants = [
+      { authorization, signature },
+      { authorization, signature: `0x${'ab'.repeat(64)}ac` },
+      ...Object.entries({
+        from: `0x${'1'.repeat(40)}`,
+        to: `0x${'1'.repeat(40)}`,
+        value: '1',
+        validAfter: '1',
+        validBefore: '1',
+        nonce: `0x${'1'.repeat(64)}`,
+      }).map(([name, value]) => ({ authorization: { ...authorization, [name]: value }, signature })),
+    ];
+    const fingerprints = variants.map((payload) => {
+      const parsed = parsePayment({ ...PAYLOAD, payload });
+      return parsed.ok && parsed.value.fingerprint;
+    });
+    expect(fingerprints.every((fingerprint) => typeof fingerprint === 'string')).toBe(true);
+    expect(new Set(fingerprints).size).toBe(variants.length);
+  });
+
+  it.each<[string, string]>([
+    ['nothing', ''],
+    ['no base64', '%%%'],
+    ['base64url', 'eyJ4Ijoi_-8ifQ'],
+    ['a length that base64 has not', 'abcde'],
+    ['no JSON', btoa('hello')],
+    ['no UTF-8', btoa('\u00ff\u00fe')],
+    ['JSON null', header(null)],
+    ['a list', header([PAYLOAD])],
+    ['version 1', header({ ...PAYLOAD, x402Version: 1 })],
+    ['no accepted', header({ x402Version: 2, payload: PAYLOAD.payload })],
+    ['a key twice', btoa(JSON.stringify(PAYLOAD).replace('"x402Version":2', '"x402Version":2,"x402Version":2'))],
+    [
+      'a bad nonce',
+      header({
+        ...PAYLOAD,
+        payload: { ...PAYLOAD.payload, authorization: { ...PAYLOAD.payload.authorization, nonce: '0x12' } },
+      }),
+    ],
+    [
+      'a fractional value',
+      header({
+        ...PAYLOAD,
+        payload: { ...PAYLOAD.payload, authorization: { ...PAYLOAD.payload.authorization, value: '1.5' } },
+      }),
+    ],
+    ['an odd signature', header({ ...PAYLOAD, payload: { ...PAYLOAD.payload, signature: '0xabc' } })],
+    ['a Permit2 payload', header({ ...PAYLOAD, payload: { signature: '0xab', permit2Authorization: {} } })],
+  ])('refuses %s as malformed', (_, text) => {
+    expect(parsePaymentHeader(text)).toMatchObject({ ok: false, problem: { code: 'malformed_payment' } });
+  });
+
+  it('never throws and never echoes, whatever the header holds', () => {
+    const secret = 'zzTOPzzSECRETzz';
+    fc.assert(
+      fc.property(
+        fc.oneof(
+          fc.string(),
+          fc.json().map(btoaSafe),
+          fc.jsonValue().map((value) => btoaSafe(JSON.stringify({ ...PAYLOAD, payload: { [secret]: value } }))),
+        ),
+        (text) => {
+          const parsed = parsePaymentHeader(text);
+          expect(parsed.ok || !JSON.stringify(parsed.problem).includes(secret)).toBe(true);
+        },
+      ),
+    );
+  });
+});
+
+const btoaSafe = (text: string): string => btoa(String.fromCharCode(...new TextEncoder().encode(text)));

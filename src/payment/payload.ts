@@ -1,0 +1,118 @@
+/**
+ * What a caller sends as payment: an x402 v2 PaymentPayload with an EIP-3009 authorization, read strictly.
+ * It decides nothing about the payment's worth and calls nobody.
+ */
+import type { PaymentPayload } from '@x402/core/types';
+import { isAddress, type Address, type Hex } from 'viem';
+import { z } from 'zod';
+import type { Result } from '../problem.ts';
+import { parseStrictJson } from '../provenance/strict-json.ts';
+
+/** EIP-3009 `transferWithAuthorization`, as the payer signed it. Addresses and nonce are lower case. */
+export interface Authorization {
+  readonly payer: Address;
+  readonly nonce: Hex;
+  /** Unix seconds; the chain refuses the authorization from this second on. */
+  readonly validBefore: number;
+}
+
+export interface Payment {
+  readonly payload: PaymentPayload;
+  readonly authorization: Authorization;
+  /** Every signed field and the signature: a copy that differs in any of them is another payment. */
+  readonly fingerprint: string;
+  /** What the ledger knows the payment by: an authorization can be spent once on its chain and token. */
+  readonly key: string;
+}
+
+/** Longer ones exist (ERC-6492 wraps deployment data), but a header has to stay well below 16 KB. */
+const SIGNATURE_MAX_HEX_DIGITS = 8_192;
+const UINT256_MAX_DECIMAL_DIGITS = 78;
+
+const address = z.string().refine((text) => isAddress(text, { strict: false }), 'no address');
+const hex = (digits: number): z.ZodString => z.string().regex(new RegExp(`^0x[0-9a-fA-F]{${digits}}$`));
+const uint = z.string().regex(new RegExp(`^[0-9]{1,${UINT256_MAX_DECIMAL_DIGITS}}$`));
+
+/** x402 v2, transport "HTTP": section PAYMENT-SIGNATURE; scheme "exact" on EVM. Unknown members are left alone. */
+const payloadSchema = z.looseObject({
+  x402Version: z.literal(2),
+  resource: z.looseObject({ url: z.string() }).optional(),
+  accepted: z.looseObject({
+    scheme: z.string(),
+    network: z.string().regex(/^[-a-z0-9]{3,8}:[-_a-zA-Z0-9]{1,32}$/),
+    asset: address,
+    amount: uint,
+    payTo: address,
+    maxTimeoutSeconds: z.number().int().positive(),
+    extra: z.record(z.string(), z.unknown()),
+  }),
+  payload: z.looseObject({
+    signature: z.string().regex(new RegExp(`^0x([0-9a-fA-F]{2}){1,${SIGNATURE_MAX_HEX_DIGITS / 2}}$`)),
+    authorization: z.looseObject({
+      from: address,
+      to: address,
+      value: uint,
+      validAfter: uint,
+      validBefore: uint,
+      nonce: hex(64),
+    }),
+  }),
+  extensions: z.record(z.string(), z.unknown()).optional(),
+});
+
+/** Reads the PAYMENT-SIGNATURE header: base64 (standard alphabet) of the payload's JSON. Nothing of it is echoed. */
+export function parsePaymentHeader(header: string): Result<Payment> {
+  const bytes = decodeBase64(header);
+  if (!bytes) return malformed('the header is not base64');
+  const json = parseStrictJson(bytes);
+  return json.ok ? parsePayment(json.value) : malformed('the header does not hold strict JSON');
+}
+
+/** Reads an already decoded payload, wherever a transport carries it. */
+export function parsePayment(value: unknown): Result<Payment> {
+  const parsed = payloadSchema.safeParse(value);
+  if (!parsed.success) {
+    const place = parsed.error.issues[0]?.path.filter((part) => KNOWN_NAMES.has(String(part))).join('.');
+    return malformed(`it is no x402 v2 payload of scheme exact with an EIP-3009 authorization (${place || 'payload'})`);
+  }
+  const { accepted, payload } = parsed.data;
+  const { from, to, value: amount, validAfter, validBefore, nonce } = payload.authorization;
+  const authorization: Authorization = {
+    payer: from.toLowerCase() as Address,
+    nonce: nonce.toLowerCase() as Hex,
+    // Past 2^53 seconds the exact value says no more than "far too long", which the gate refuses.
+    validBefore: Number(validBefore),
+  };
+  return {
+    ok: true,
+    value: {
+      payload: value as PaymentPayload,
+      authorization,
+      fingerprint: JSON.stringify([from, to, amount, validAfter, validBefore, nonce, payload.signature]).toLowerCase(),
+      key: [accepted.network, accepted.asset.toLowerCase(), authorization.payer, authorization.nonce].join('|'),
+    },
+  };
+}
+
+/** Only names of the protocol may appear in an error, so that a key of the caller's is never echoed. */
+const KNOWN_NAMES: ReadonlySet<string> = new Set(
+  [
+    payloadSchema,
+    payloadSchema.shape.accepted,
+    payloadSchema.shape.payload,
+    payloadSchema.shape.payload.shape.authorization,
+  ].flatMap(({ shape }) => Object.keys(shape)),
+);
+
+function malformed(detail: string): Result<never> {
+  return { ok: false, problem: { code: 'malformed_payment', detail } };
+}
+
+function decodeBase64(text: string): Uint8Array | undefined {
+  if (!/^[A-Za-z0-9+/]+={0,2}$/.test(text)) return undefined;
+  try {
+    return Uint8Array.from(atob(text), (character) => character.charCodeAt(0));
+  } catch {
+    return undefined; // a length that no base64 text has
+  }
+}
