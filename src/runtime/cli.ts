@@ -1,0 +1,37 @@
+#!/usr/bin/env node
+/** `context-evidence-kit`: start the service, or make a signing key. */
+import { newSeed, spellings } from './signing-key.ts';
+import { GENERATOR } from './version.ts';
+
+const USAGE = `${GENERATOR.name} ${GENERATOR.version}
+
+  ${GENERATOR.name} start     run the service; without settings in local mode, with practice money
+  ${GENERATOR.name} keygen    print a new SIGNING_KEY in both spellings
+  ${GENERATOR.name} --version
+`;
+
+const commands: Readonly<Record<string, () => Promise<void>>> = {
+  // Loaded only then: the other commands need none of it.
+  start: async () => (await import('./start.ts')).start(),
+  keygen: async () => {
+    const { hex, secretKeyMultibase } = spellings(newSeed());
+    print(`SIGNING_KEY=${hex}\nor SIGNING_KEY=${secretKeyMultibase}\n`);
+  },
+  '--version': async () => print(`${GENERATOR.version}\n`),
+  '--help': async () => print(USAGE),
+};
+
+function print(text: string): void {
+  process.stdout.write(text);
+}
+
+const name = process.argv[2] ?? '--help';
+const command = Object.hasOwn(commands, name) ? commands[name] : undefined;
+try {
+  if (!command) throw new Error(`There is no command of that name.\n\n${USAGE}`);
+  await command();
+} catch (error) {
+  // What a user can do something about is said in the message; a stack would only hide it.
+  process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`);
+  process.exitCode = 1;
+}

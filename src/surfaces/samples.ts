@@ -1,0 +1,38 @@
+/** The free sample of an operation: its example's request, and the answer that the engine gives to it, signed. */
+import { execute, type AnswerIssuer } from '../operations/execute.ts';
+import type { Operation } from '../operation.ts';
+import { requestDigest } from '../provenance/canonical.ts';
+import type { Envelope } from '../provenance/envelope.ts';
+
+export interface Sample {
+  readonly request: unknown;
+  readonly response: Envelope<unknown>;
+}
+
+/** Answers the sample; it is computed and signed once, as its input never changes. */
+export function createSample(operation: Operation, issuer: AnswerIssuer): () => Promise<Sample> {
+  let sample: Promise<Sample> | undefined;
+  return () => (sample ??= compute(operation, issuer));
+}
+
+async function compute(operation: Operation, issuer: AnswerIssuer): Promise<Sample> {
+  const request = operation.example;
+  const inputDigest = await requestDigest(operation.id, request);
+  const execution = await execute(operation, request, { inputDigest, issuer, sample: true });
+  if (execution.kind !== 'answer') throw new Error(`the example of ${operation.id} has no answer`);
+  return { request, response: execution.envelope };
+}
+
+/** The committed samples: path and text of each. Unsigned, so that they are the same on every machine. */
+export async function generatedSamples(
+  operations: readonly Operation[],
+): Promise<readonly (readonly [string, string])[]> {
+  return Promise.all(
+    operations.map(async (operation) => {
+      const outcome = await operation.run(operation.example);
+      if (outcome.kind !== 'answer') throw new Error(`the example of ${operation.id} has no answer`);
+      const text = JSON.stringify({ request: operation.example, data: outcome.data }, null, 2);
+      return [`samples/${operation.id}.json`, `${text}\n`] as const;
+    }),
+  );
+}

@@ -1,0 +1,50 @@
+/** `GET /`: what this service is, what it sells, and where everything stands. */
+import { formatUnits } from 'viem';
+import type { Operation } from '../operation.ts';
+import { operationPath, PATHS, samplePath } from './links.ts';
+
+export interface ServiceFacts {
+  readonly name: string;
+  readonly version: string;
+  readonly publicUrl: string;
+  readonly did: string;
+  /** CAIP-2 id of the chain, and the token and address that a payment names. */
+  readonly payment: { readonly network: string; readonly asset: string; readonly payTo: string };
+  readonly operations: readonly Operation[];
+}
+
+export const USDC_DECIMALS = 6;
+export const inUsdc = (atomic: string): string => formatUnits(BigInt(atomic), USDC_DECIMALS);
+
+export function serviceIndex({ name, version, publicUrl, did, payment, operations }: ServiceFacts): object {
+  const url = (path: string): string => publicUrl + path;
+  return {
+    name,
+    version,
+    description: 'Keeps an agent’s conversation inside its model’s context window, and proves every answer.',
+    issuer: did,
+    payment: { protocol: 'x402', x402Version: 2, currency: 'USDC', ...payment },
+    operations: operations.map((operation) => ({
+      id: operation.id,
+      title: operation.title,
+      description: operation.description,
+      price: { amount: inUsdc(operation.price), atomic: operation.price, currency: 'USDC', failedCallsCharged: false },
+      method: 'POST',
+      url: url(operationPath(operation)),
+      sample: url(samplePath(operation)),
+    })),
+    docs: {
+      call: 'POST JSON to an operation. Without payment it answers 402 and PAYMENT-REQUIRED; sign that with any x402 v2 client and send it again with PAYMENT-SIGNATURE.',
+      retry:
+        'After a lost answer or a 503, send the same request with the same PAYMENT-SIGNATURE: it is never charged twice.',
+      sample: 'GET a sample for an example request and its signed answer, free.',
+      verify: `POST {data, _provenance, input?} to ${url(PATHS.verify)}, free.`,
+    },
+    links: {
+      verifyProvenance: url(PATHS.verify),
+      did: url(PATHS.did),
+      health: url(PATHS.health),
+      ready: url(PATHS.ready),
+    },
+  };
+}

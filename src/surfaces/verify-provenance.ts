@@ -1,0 +1,83 @@
+/**
+ * `POST /api/v1/verify-provenance`: checks a saved answer against this service's own DID and, with the input, runs the
+ * operation again. It fetches nothing, and of a re-run it says equal or different, never the value.
+ */
+import { validate } from '../operations/validate.ts';
+import type { Operation } from '../operation.ts';
+import { problemResponse, type Result } from '../problem.ts';
+import { digest, isJsonObject } from '../provenance/canonical.ts';
+import type { DidDocument } from '../provenance/did.ts';
+import { conclude, readEnvelope, verifyEnvelope, type Check, type Checks } from '../provenance/verify.ts';
+
+export interface VerifyDependencies {
+  readonly operations: readonly Operation[];
+  readonly didDocument: DidDocument;
+  /** Milliseconds since the epoch. */
+  readonly now: () => number;
+}
+
+/** Re-runs are free, so they are few: enough for an auditor, too few to use the engines with. */
+const RERUNS_PER_MINUTE = 60;
+
+/** Answers 200 with a verdict, whatever the verdict; 400 where there is nothing to verify. */
+export function createVerifyHandler(
+  dependencies: VerifyDependencies,
+): (body: Result<unknown> | undefined) => Promise<Response> {
+  const { operations, didDocument, now } = dependencies;
+  const takeRerun = createRateLimit(RERUNS_PER_MINUTE, now);
+  return async (body) => {
+    if (!body) return problemResponse({ code: 'invalid_request', path: '', detail: 'a JSON body is required' });
+    if (!body.ok) return problemResponse(body.problem);
+    const { input, ...envelope } = isJsonObject(body.value) ? body.value : {};
+    const read = readEnvelope(isJsonObject(body.value) ? envelope : body.value);
+    if (!read.ok) return problemResponse(read.problem);
+    const { checks } = await verifyEnvelope({ envelope, input, trusted: didDocument, now: new Date(now()) });
+    const { credentialSubject: subject } = read.envelope._provenance.credential;
+    const rerun = await runAgain({ checks, subject, input, operations, takeRerun });
+    return Response.json(conclude({ ...checks, rerun }), { headers: { 'Cache-Control': 'no-store' } });
+  };
+}
+
+interface Rerun {
+  readonly checks: Checks;
+  readonly subject: unknown;
+  readonly input: unknown;
+  readonly operations: readonly Operation[];
+  readonly takeRerun: () => boolean;
+}
+
+/** Only what this service signed for just this input is run again: nothing else is owed an engine's time. */
+async function runAgain({ checks, subject, input, operations, takeRerun }: Rerun): Promise<Check> {
+  if (input === undefined) return notChecked('Send the input along to have the answer computed again.');
+  const ours = [checks.signature, checks.issuer, checks.input_digest].every(({ result }) => result === 'pass');
+  if (!ours || !isJsonObject(subject)) {
+    return notChecked('Only an answer that this service signed for this very input is computed again.');
+  }
+  const operation = operations.find(({ id }) => id === subject['operation']);
+  if (!operation || operation.version !== subject['operationVersion']) {
+    return notChecked('The version of the operation that gave this answer is not part of this build.');
+  }
+  const valid = validate(operation.input, input);
+  if (!valid.ok) return notChecked('The input is not one that this build accepts.');
+  if (!takeRerun()) return notChecked('Too many answers are being computed again just now; try again in a minute.');
+  const outcome = await operation.run(valid.value);
+  const equal = outcome.kind === 'answer' && (await digest(outcome.data)) === subject['dataDigest'];
+  return equal
+    ? { result: 'pass', reason: 'Computed again from the input, the answer is the same.' }
+    : { result: 'fail', reason: 'Computed again from the input, the answer is different.' };
+}
+
+const notChecked = (reason: string): Check => ({ result: 'not_checked', reason });
+
+/** A token bucket: a full minute's worth at once, then refilled steadily. */
+function createRateLimit(perMinute: number, now: () => number): () => boolean {
+  let tokens = perMinute;
+  let filledAt = now();
+  return () => {
+    tokens = Math.min(perMinute, tokens + ((now() - filledAt) / 60_000) * perMinute);
+    filledAt = now();
+    if (tokens < 1) return false;
+    tokens -= 1;
+    return true;
+  };
+}
