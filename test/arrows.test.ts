@@ -1,0 +1,91 @@
+/** Holds the import arrows of the house: a room may know only the rooms below it, and only runtime knows Node. */
+import { readdirSync, readFileSync } from 'node:fs';
+import { join, relative } from 'node:path';
+import { describe, expect, it } from 'vitest';
+
+const SRC = join(import.meta.dirname, '../src');
+
+/** Each room and what it may import; a file directly in src/ is a room of its own. */
+const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
+  'problem.ts': [],
+  tokenizer: ['problem.ts'],
+  provenance: ['problem.ts'],
+  engines: ['problem.ts', 'tokenizer', 'provenance'],
+  'operation.ts': ['problem.ts'],
+  operations: ['operation.ts', 'problem.ts', 'engines', 'tokenizer', 'provenance'],
+  surfaces: ['operations', 'operation.ts', 'problem.ts', 'provenance'],
+  payment: ['operations', 'operation.ts', 'problem.ts', 'provenance'],
+  'app.ts': ['surfaces', 'payment', 'operations', 'operation.ts', 'problem.ts', 'provenance'],
+  runtime: ['app.ts', 'surfaces', 'payment', 'operations', 'operation.ts', 'problem.ts', 'provenance'],
+};
+const PURE_ROOMS: ReadonlySet<string> = new Set(['problem.ts', 'tokenizer', 'provenance', 'engines']);
+
+interface Import {
+  readonly file: string;
+  readonly room: string;
+  readonly target: string;
+}
+
+const roomOf = (path: string): string => path.split('/')[0] ?? '';
+
+function imports(): Import[] {
+  const files = readdirSync(SRC, { recursive: true, encoding: 'utf8' }).filter(
+    (file) => file.endsWith('.ts') && !file.endsWith('.test.ts'),
+  );
+  return files.flatMap((file) => {
+    const text = readFileSync(join(SRC, file), 'utf8');
+    return Array.from(text.matchAll(/(?:from|import)\s*\(?\s*'([^']+)'/g), ([, target = '']) => ({
+      file,
+      room: roomOf(file),
+      target: target.startsWith('.') ? relative(SRC, join(SRC, file, '..', target)) : target,
+    }));
+  });
+}
+
+const all = imports();
+const inside = all.filter(({ target }) => target.endsWith('.ts'));
+const outside = all.filter(({ target }) => !target.endsWith('.ts'));
+const show = ({ file, target }: Import): string => `${file} -> ${target}`;
+
+describe('import arrows', () => {
+  it('finds the rooms it is about', () => {
+    expect(new Set(all.map(({ room }) => room))).toEqual(
+      new Set(Object.keys(MAY_IMPORT).filter((room) => all.some((a) => a.room === room))),
+    );
+    expect(inside.length).toBeGreaterThan(20);
+  });
+
+  it('point downwards only', () => {
+    const wrong = inside.filter(({ room, target }) => {
+      const to = roomOf(target);
+      return to !== room && !(MAY_IMPORT[room] ?? []).includes(to);
+    });
+    expect(wrong.map(show)).toEqual([]);
+  });
+
+  it('lead to node: from runtime only', () => {
+    expect(outside.filter(({ room, target }) => target.startsWith('node:') && room !== 'runtime').map(show)).toEqual(
+      [],
+    );
+  });
+
+  it('keep frameworks, schemas and clocks out of the pure rooms', () => {
+    const foreign = outside.filter(
+      ({ room, target }) => PURE_ROOMS.has(room) && /^(hono|zod|viem|@x402|@hono)/.test(target),
+    );
+    expect(foreign.map(show)).toEqual([]);
+    const clocks = all
+      .filter(({ room }) => PURE_ROOMS.has(room))
+      .filter(({ file }) =>
+        /Date\.now\(|new Date\(\)|Math\.random\(|performance\./.test(readFileSync(join(SRC, file), 'utf8')),
+      );
+    expect(clocks.map(({ file }) => file)).toEqual([]);
+  });
+
+  it('never touch Buffer or process outside runtime', () => {
+    const wrong = all
+      .filter(({ room }) => room !== 'runtime')
+      .filter(({ file }) => /\b(?:Buffer|process)\.\w/.test(readFileSync(join(SRC, file), 'utf8')));
+    expect([...new Set(wrong.map(({ file }) => file))]).toEqual([]);
+  });
+});

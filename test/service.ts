@@ -1,0 +1,91 @@
+/** Test helpers: a real local service in this process, wallets that pay, and what the chain says. */
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { ExactEvmScheme } from '@x402/evm/exact/client';
+import { x402Client, x402HTTPClient, wrapFetchWithPayment } from '@x402/fetch';
+import type { PaymentPayload, PaymentRequired } from '@x402/core/types';
+import { createPublicClient, http, type Address } from 'viem';
+import { generatePrivateKey, privateKeyToAccount, type PrivateKeyAccount } from 'viem/accounts';
+
+import { operations } from '../src/operations/list.ts';
+import { BASE_SEPOLIA } from '../src/payment/networks.ts';
+import { parseSettings } from '../src/runtime/env.ts';
+import { BALANCE_ABI, type LocalChain } from '../src/runtime/local-chain.ts';
+import { startLocalService, type LocalService } from '../src/runtime/local-service.ts';
+
+export interface TestService extends LocalService {
+  readonly endpoint: string;
+  /** Events that the service logged as errors. */
+  readonly errors: string[];
+}
+
+export async function startTestService(env: Record<string, string> = {}): Promise<TestService> {
+  const dataDir = await mkdtemp(join(tmpdir(), 'context-evidence-kit-test-'));
+  const errors: string[] = [];
+  const settings = parseSettings(
+    { PORT: '0', DATA_DIR: dataDir, ...env },
+    operations.map(({ id }) => id),
+  );
+  const service = await startLocalService(settings, (level, event) => {
+    if (level === 'error') errors.push(event);
+  });
+  return {
+    ...service,
+    endpoint: `${service.url}/api/v1/conversation-prune`,
+    errors,
+    close: async () => {
+      await service.close();
+      await rm(dataDir, { recursive: true });
+    },
+  };
+}
+
+export interface Wallet {
+  readonly account: PrivateKeyAccount;
+  /** The official client, unmodified. */
+  readonly fetch: typeof globalThis.fetch;
+  /** Signs a payment for a challenge, without sending it: the header's value. */
+  sign(required: PaymentRequired): Promise<string>;
+}
+
+export async function newWallet(service: { url: string }, funded = true): Promise<Wallet> {
+  const account = privateKeyToAccount(generatePrivateKey());
+  if (funded) await postJson(`${service.url}/local/faucet`, { address: account.address });
+  const client = new x402Client().register('eip155:*', new ExactEvmScheme(account));
+  const httpClient = new x402HTTPClient(client);
+  return {
+    account,
+    fetch: wrapFetchWithPayment(fetch, client),
+    sign: async (required) => encodeHeader(await httpClient.createPaymentPayload(required)),
+  };
+}
+
+export const encodeHeader = (payload: PaymentPayload | object): string =>
+  Buffer.from(JSON.stringify(payload)).toString('base64');
+
+export const decodeHeader = (header: string): PaymentPayload =>
+  JSON.parse(Buffer.from(header, 'base64').toString()) as PaymentPayload;
+
+export function postJson(url: string, body: unknown, headers: Record<string, string> = {}): Promise<Response> {
+  const text = typeof body === 'string' ? body : JSON.stringify(body);
+  return fetch(url, { method: 'POST', headers: { 'Content-Type': 'application/json', ...headers }, body: text });
+}
+
+export const payWith = (payment: string): Record<string, string> => ({ 'PAYMENT-SIGNATURE': payment });
+
+/** A fresh payment for the operation, from a funded wallet. */
+export async function freshPayment(service: TestService, wallet?: Wallet): Promise<string> {
+  const { sign } = wallet ?? (await newWallet(service));
+  const unpaid = await fetch(service.endpoint, { method: 'POST' });
+  return sign((await unpaid.json()) as PaymentRequired);
+}
+
+export function balanceOf(chain: LocalChain, owner: Address): Promise<bigint> {
+  const client = createPublicClient({ chain: BASE_SEPOLIA, transport: http(chain.rpcUrl) });
+  return client.readContract({ address: chain.usdc, abi: BALANCE_ABI, functionName: 'balanceOf', args: [owner] });
+}
+
+/** The document's own example. */
+export const EXAMPLE = operations[0]?.example as { messages: object[]; cacheBreakpoint: number; targetTokens: number };
+export const PRICE = BigInt(operations[0]?.price ?? 0);
