@@ -162,7 +162,7 @@ export type CredentialForm =
 export function readCredential(value: unknown): CredentialForm {
   const broken = findBrokenRule(value);
   if (broken !== undefined) return { ok: false, broken };
-  // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- the rules are the type guard
+  // The rules are the type guard.
   return { ok: true, credential: value as Credential };
 }
 
