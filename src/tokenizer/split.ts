@@ -76,10 +76,7 @@ const LINE_FEED = 0x0a;
 const CASE_BIT = 0x20;
 
 function o200kWordEnd({ bytes, classes }: ClassifiedText, start: number): number {
-  const word = wordStart(bytes, classes, start);
-  // Only a mark can be both the character before a word and a word; the pattern tries them in this order.
-  const end =
-    mixedWordEnd(classes, word) || (word > start && mixedWordEnd(classes, start)) || upperWordEnd(classes, word);
+  const end = mixedWordEnd(classes, start, wordStart(bytes, classes, start));
   return end && end + contractionLength(bytes, end);
 }
 
@@ -96,19 +93,17 @@ function wordStart(bytes: Uint8Array, classes: Uint8Array, start: number): numbe
   return classes[start]! & (SYMBOL | SPACE) ? characterEnd(bytes, start) : start;
 }
 
-/** `UPPER* LOWER+`. */
-function mixedWordEnd(classes: Uint8Array, start: number): number {
-  const upperEnd = runEnd(classes, start, UPPER);
+/** The two alternatives `.?UPPER*LOWER+` and `.?UPPER+LOWER*`, where `word` is behind the first character if it is taken. */
+function mixedWordEnd(classes: Uint8Array, start: number, word: number): number {
+  const upperEnd = runEnd(classes, word, UPPER);
   const end = runEnd(classes, upperEnd, LOWER);
   if (end > upperEnd) return end;
   // UPPER* gives back up to its last character that LOWER+ can take; what follows that one is upper case only.
-  return lastEnd(classes, start, upperEnd, LOWER);
-}
-
-/** `UPPER+ LOWER*` where `UPPER* LOWER+` did not match, so that no LOWER follows. */
-function upperWordEnd(classes: Uint8Array, start: number): number {
-  const end = runEnd(classes, start, UPPER);
-  return end > start ? end : 0;
+  const last = lastEnd(classes, word, upperEnd, LOWER);
+  if (last > 0) return last;
+  // LOWER+ takes the first character instead, which only a mark can be; the capitals behind it are the next piece.
+  if (word > start && classes[start]! & LOWER) return word;
+  return upperEnd > word ? upperEnd : 0;
 }
 
 /** `(?i:'s|'t|'re|'ve|'m|'ll|'d)`: its length in bytes, 0 for no match. Case folding makes U+017F (long s) an s. */
