@@ -1,4 +1,4 @@
-/** `npm run bench [-- name]`: every figure is a median and a ratio to a named limit or peer, measured in the same run. */
+/** `npm run bench [-- name]`: medians, and ratios to a named limit or peer measured in the same run. */
 import { benchCall } from './call.ts';
 import { benchTokenizer } from './tokenizer.ts';
 

@@ -1,17 +1,17 @@
 /**
- * The whole life of one paid call against a freshly started service, with the official x402 client and practice money:
+ * The whole life of one paid call against a freshly started local service, with the official x402 client and practice money:
  * challenge, payment, answer, balances, verification, and a forgery that is caught. Exits 0 only if all of it held.
  */
-import { spawn } from 'node:child_process';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { ExactEvmScheme } from '@x402/evm/exact/client';
 import { decodePaymentResponseHeader, wrapFetchWithPayment, x402Client } from '@x402/fetch';
-import { createPublicClient, formatUnits, http, parseAbi, type Address } from 'viem';
+import { createPublicClient, erc20Abi, formatUnits, http, type Address } from 'viem';
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts';
-import { baseSepolia } from 'viem/chains';
+import { operations } from '../src/operations/list.ts';
+import { PRICE_DECIMALS } from '../src/operation.ts';
+import { parseSettings } from '../src/runtime/env.ts';
+import { startLocalService } from '../src/runtime/local-service.ts';
+import { createLog } from '../src/runtime/log.ts';
+import { newSeed, spellings } from '../src/runtime/signing-key.ts';
 
 interface Answer {
   readonly data: {
@@ -34,9 +34,9 @@ async function main(service: string): Promise<void> {
   const { rpcUrl, usdc, payTo } = await getJson<{ rpcUrl: string; usdc: Address; payTo: Address }>(
     `${service}/local/info`,
   );
-  const chain = createPublicClient({ chain: baseSepolia, transport: http(rpcUrl) });
+  const chain = createPublicClient({ transport: http(rpcUrl) });
   const balanceOf = async (owner: Address): Promise<bigint> =>
-    chain.readContract({ address: usdc, abi: ERC20, functionName: 'balanceOf', args: [owner] });
+    chain.readContract({ address: usdc, abi: erc20Abi, functionName: 'balanceOf', args: [owner] });
 
   step(`1. A fresh wallet gets practice USDC`);
   const wallet = privateKeyToAccount(generatePrivateKey());
@@ -47,7 +47,7 @@ async function main(service: string): Promise<void> {
   step(`2. Without payment: 402, and what it costs`);
   const { request } = await getJson<{ request: unknown }>(`${service}/api/v1/samples/conversation-prune`);
   const unpaid = await postJson(endpoint, request);
-  const challenge = (await unpaid.json()) as { error: string; accepts: unknown[] };
+  const challenge = (await unpaid.json()) as { error: string; accepts: { amount: string }[] };
   say(`HTTP ${unpaid.status}: ${challenge.error}`);
   say(JSON.stringify(challenge.accepts[0]));
   expect(unpaid.status === 402, 'an unpaid call is challenged');
@@ -63,10 +63,11 @@ async function main(service: string): Promise<void> {
   say(`transaction ${receipt.transaction}`);
 
   step(`4. What moved on the chain`);
+  const price = BigInt(challenge.accepts[0]?.amount ?? 0);
   const after = { payer: await balanceOf(wallet.address), payTo: await balanceOf(payTo) };
   say(`payer   ${inUsdc(before.payer)} -> ${inUsdc(after.payer)} USDC`);
   say(`PAY_TO  ${inUsdc(before.payTo)} -> ${inUsdc(after.payTo)} USDC`);
-  expect(before.payer - after.payer === 5_000n && after.payTo - before.payTo === 5_000n, '0.005 USDC moved, once');
+  expect(before.payer - after.payer === price && after.payTo - before.payTo === price, 'the price moved, once');
 
   step(`5. The evidence, checked and re-run`);
   const verdict = await verify(service, { ...answer, input: request });
@@ -81,9 +82,7 @@ async function main(service: string): Promise<void> {
   expect(!forged.verified && forged.outcome === 'contradicted', 'the forgery is rejected');
 }
 
-const ERC20 = parseAbi(['function balanceOf(address owner) view returns (uint256)']);
-const USDC_DECIMALS = 6;
-const inUsdc = (amount: bigint): string => formatUnits(amount, USDC_DECIMALS);
+const inUsdc = (amount: bigint): string => formatUnits(amount, PRICE_DECIMALS);
 
 const jsonInit = (body: unknown): RequestInit => ({
   method: 'POST',
@@ -113,32 +112,18 @@ function expect(held: boolean, what: string): void {
   if (!held) throw new Error(`This did not hold: ${what}`);
 }
 
-/** Starts the service as a process of its own, as a user would, and hands over its URL. */
-async function withService(use: (url: string) => Promise<void>): Promise<void> {
-  const dataDir = await mkdtemp(join(tmpdir(), 'context-evidence-kit-demo-'));
-  const cli = fileURLToPath(new URL('../src/runtime/cli.js', import.meta.url));
-  const child = spawn(process.execPath, [cli, 'start'], {
-    env: { ...process.env, PORT: '0', DATA_DIR: dataDir },
-    stdio: ['ignore', 'pipe', 'inherit'],
-  });
-  const ended = new Promise<void>((resolve) => child.once('exit', () => resolve()));
-  try {
-    const url = await new Promise<string>((resolve, reject) => {
-      let output = '';
-      child.once('exit', () => reject(new Error('the service did not start')));
-      child.stdout.on('data', (chunk: Buffer) => {
-        output += chunk.toString();
-        const listening = /listening\s+(\S+)\n/.exec(output)?.[1];
-        if (listening !== undefined) resolve(listening);
-      });
-    });
-    await use(url);
-  } finally {
-    child.kill('SIGTERM');
-    await ended;
-    await rm(dataDir, { recursive: true });
-  }
+// In this process, so that the service ends with it however that ends; a key of its own leaves nothing behind.
+const settings = parseSettings(
+  { PORT: '0', SIGNING_KEY: spellings(newSeed()).hex },
+  operations.map(({ id }) => id),
+);
+const service = await startLocalService(
+  settings,
+  createLog('error', (line) => process.stderr.write(line)),
+);
+try {
+  await main(service.url);
+} finally {
+  await service.close();
 }
-
-await withService(main);
 process.stdout.write('\nAll of it held.\n');

@@ -1,74 +1,92 @@
 /** Composes the rooms into one Hono app. It holds no logic: which path belongs to which room, and nothing else. */
-import { Hono, type Handler } from 'hono';
+import { Hono } from 'hono';
 import { bodyLimit } from 'hono/body-limit';
-import { requestId } from 'hono/request-id';
 import type { Operation } from './operation.ts';
-import { createGate, type GateDependencies } from './payment/gate.ts';
-import { createHttpAdapter } from './payment/http.ts';
+import type { AnswerIssuer } from './operations/execute.ts';
+import type { ChainView } from './payment/chain.ts';
+import type { Gate } from './payment/gate.ts';
+import { PAYMENT_HEADER, payOverHttp } from './payment/http.ts';
+import type { Usdc } from './payment/networks.ts';
 import { problemResponse } from './problem.ts';
 import type { DidDocument } from './provenance/did.ts';
-import { readJsonBody } from './surfaces/json-body.ts';
+import { readJsonBody, requireJsonBody } from './surfaces/json-body.ts';
 import { operationPath, PATHS, samplePath } from './surfaces/links.ts';
+import { route } from './surfaces/route.ts';
 import { createSample } from './surfaces/samples.ts';
 import { serviceIndex } from './surfaces/service-index.ts';
 import { createVerifyHandler } from './surfaces/verify-provenance.ts';
 
-export interface AppDependencies extends GateDependencies {
+export interface AppDependencies {
   readonly operations: readonly Operation[];
-  readonly publicUrl: string;
+  readonly gate: Gate;
+  readonly chain: ChainView;
+  readonly issuer: AnswerIssuer;
   readonly didDocument: DidDocument;
+  readonly usdc: Usdc;
+  readonly payTo: string;
+  readonly publicUrl: string;
   readonly bodyLimitBytes: number;
-  /** Whether a paid call could be served now. */
-  readonly ready: () => Promise<boolean>;
+  readonly report: (event: string, error: unknown, requestId: string) => void;
+  /** Told of every answer; `path` is the route's pattern, never what the caller wrote. */
+  readonly onAnswer: (answer: { requestId: string; method: string; path: string; status: number; ms: number }) => void;
 }
 
+type Env = { Variables: { requestId: string } };
+
 /** A web-standard app: `app.fetch` runs it on any runtime. Every answer carries X-Request-Id. */
-export function createApp(dependencies: AppDependencies): Hono {
-  const { operations, publicUrl, issuer, usdc, payTo, didDocument, bodyLimitBytes, ready, onError } = dependencies;
-  const app = new Hono();
-  app.use(requestId(), async (c, next) => {
-    await next();
-    // Again: an answer that a room built itself has not got the header that the middleware set beforehand.
-    c.header('X-Request-Id', c.get('requestId'));
+export function createApp(dependencies: AppDependencies): Hono<Env> {
+  const { operations, gate, chain, issuer, didDocument, usdc, payTo, publicUrl, bodyLimitBytes } = dependencies;
+  const app = new Hono<Env>();
+  app.use(async (c, next) => {
+    const requestId = crypto.randomUUID();
+    const start = performance.now();
+    c.set('requestId', requestId);
+    // Such a URL has no Request by the fetch standard, so nothing behind here could read it.
+    if (c.req.url.slice(0, c.req.url.indexOf('/', 8)).includes('@')) c.res = problemResponse(USER_IN_URL);
+    else await next();
+    c.header('X-Request-Id', requestId);
+    const [method, path, { status }] = [c.req.method, c.req.routePath, c.res];
+    dependencies.onAnswer({ requestId, method, path, status, ms: Math.round(performance.now() - start) });
   });
   app.use(bodyLimit({ maxSize: bodyLimitBytes, onError: () => tooLarge(bodyLimitBytes) }));
   app.notFound(() => problemResponse({ code: 'not_found' }));
-  app.onError((error) => {
-    onError('request_failed', error);
-    return problemResponse({ code: 'internal_error' });
+  app.onError((error, c) => {
+    dependencies.report('request_failed', error, c.get('requestId'));
+    // With a payment in hand nobody can say here whether it was taken.
+    const paid = c.req.header(PAYMENT_HEADER) !== undefined;
+    return problemResponse(paid ? { code: 'settlement_unknown', retry_after_seconds: 1 } : { code: 'internal_error' });
   });
 
-  const get = (path: string, handler: Handler): void => route(app, 'GET', path, handler);
-  const post = (path: string, handler: Handler): void => route(app, 'POST', path, handler);
-
-  const pay = createHttpAdapter(createGate(dependencies), (operation) => publicUrl + operationPath(operation));
   for (const operation of operations) {
-    const sample = createSample(operation, issuer);
-    post(operationPath(operation), async (c) => pay(operation, c.req.raw.headers, await readJsonBody(c.req.raw)));
-    get(samplePath(operation), async (c) => c.json(await sample()));
+    const resourceUrl = publicUrl + operationPath(operation);
+    route(app, 'POST', operationPath(operation), async (c) => {
+      const { headers } = c.req.raw;
+      const body = await readJsonBody(c.req.raw);
+      return payOverHttp(gate, { requestId: c.get('requestId'), operation, resourceUrl, headers, body });
+    });
+    route(app, 'GET', samplePath(operation), async (c) => c.json(await createSample(operation, issuer)));
   }
-  const { name, version } = issuer.generator;
   const payment = { network: usdc.caip2, asset: usdc.address, payTo };
-  const index = serviceIndex({ name, version, publicUrl, did: issuer.did, payment, operations });
-  get(PATHS.home, (c) => c.json(index));
-  get(PATHS.did, (c) => c.json(didDocument));
-  get(PATHS.health, (c) => c.json({ ok: true }));
-  get(PATHS.ready, async (c) => ((await ready()) ? c.json({ ok: true }) : c.json({ ok: false }, 503)));
-  const verify = createVerifyHandler(dependencies);
-  for (const path of [PATHS.verify, PATHS.verifyAlias]) post(path, async (c) => verify(await readJsonBody(c.req.raw)));
+  const index = serviceIndex({ ...issuer.generator, publicUrl, did: issuer.did, payment, operations });
+  route(app, 'GET', PATHS.home, (c) => c.json(index));
+  route(app, 'GET', PATHS.did, (c) => c.json(didDocument));
+  route(app, 'GET', PATHS.health, (c) => c.json({ ok: true }));
+  route(app, 'GET', PATHS.ready, async (c) => {
+    const ok = await chain.reachable();
+    return c.json({ ok }, ok ? 200 : 503);
+  });
+  const verify = createVerifyHandler({ operations, didDocument, now: issuer.now });
+  for (const path of [PATHS.verify, PATHS.verifyAlias]) {
+    route(app, 'POST', path, async (c) => verify(await requireJsonBody(c.req.raw)));
+  }
   return app;
 }
+
+const USER_IN_URL = { code: 'invalid_request', path: '', detail: 'a URL with a user name is not served' } as const;
 
 /** The rest of the body is not read, so the connection cannot carry another request. */
 function tooLarge(limit_bytes: number): Response {
   const response = problemResponse({ code: 'payload_too_large', limit_bytes });
   response.headers.set('Connection', 'close');
   return response;
-}
-
-/** One method for a path (GET brings HEAD); any other answers 405 with Allow. */
-export function route(app: Hono, method: 'GET' | 'POST', path: string, handler: Handler): void {
-  const allow = method === 'GET' ? ['GET', 'HEAD'] : [method];
-  app.on(method, path, handler);
-  app.all(path, () => problemResponse({ code: 'method_not_allowed', allow }));
 }

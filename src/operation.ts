@@ -25,14 +25,14 @@ export interface Operation<Input = unknown, Data extends AnswerData = AnswerData
   /** Semantic version of the engine. Raise it whenever the same input could give other bytes. */
   readonly version: string;
   readonly title: string;
-  /** One sentence, at most 120 characters. */
+  /** One sentence. */
   readonly summary: string;
-  /** Plain text; facilitators cap it at 500 characters. */
+  /** Plain text, a few sentences. */
   readonly description: string;
   /** What the price buys, one sentence. */
   readonly roi: string;
   readonly audience: string;
-  /** Atomic USDC units (6 decimals) as an integer string: `'5000'` is 0.005 USDC. */
+  /** Atomic USDC units (see PRICE_DECIMALS) as an integer string: `'5000'` is 0.005 USDC. */
   readonly price: string;
   readonly input: z.ZodType<Input>;
   /** What stands in `data`; tests hold every kind of answer against it. */
@@ -43,19 +43,28 @@ export interface Operation<Input = unknown, Data extends AnswerData = AnswerData
   readonly example: Input;
 }
 
+/** USDC has six decimals on every chain. */
+export const PRICE_DECIMALS = 6;
+
+/** Fits every amount that 64 bits hold. */
+export const PRICE = /^[1-9][0-9]{0,17}$/;
 const ID = /^[a-z][a-z0-9]*(-[a-z0-9]+)*$/;
-const PRICE = /^[1-9][0-9]{0,17}$/;
+const SUMMARY_MAX_CHARS = 120;
+/** Facilitators refuse a resource with a longer one, silently (x402 issue 2993). */
+const DESCRIPTION_MAX_CHARS = 500;
 
 /**
  * Checks the rules that the type cannot express and returns the record unchanged.
  *
- * @throws RangeError for an id that is no kebab-case name or a price that is no positive integer of atomic units.
+ * @throws RangeError for an id that is no kebab-case name, a price that is no positive integer of atomic units, or a text too long.
  */
 export function defineOperation<Input, Data extends AnswerData>(
   operation: Operation<Input, Data>,
 ): Operation<Input, Data> {
-  if (!ID.test(operation.id)) throw new RangeError(`operation id must be kebab-case: ${operation.id}`);
-  if (!PRICE.test(operation.price))
-    throw new RangeError(`price of ${operation.id} must be atomic units: ${operation.price}`);
+  const { id, price, summary, description } = operation;
+  if (!ID.test(id)) throw new RangeError(`operation id must be kebab-case: ${id}`);
+  if (!PRICE.test(price)) throw new RangeError(`price of ${id} must be atomic units: ${price}`);
+  if (summary.length > SUMMARY_MAX_CHARS) throw new RangeError(`summary of ${id} is too long`);
+  if (description.length > DESCRIPTION_MAX_CHARS) throw new RangeError(`description of ${id} is too long`);
   return operation;
 }

@@ -12,6 +12,7 @@ export type Problem =
   | { readonly code: 'invalid_utf8' }
   | { readonly code: 'duplicate_key'; readonly path: JsonPointer }
   | { readonly code: 'nesting_too_deep'; readonly path: JsonPointer; readonly limit: number }
+  | { readonly code: 'too_many_values'; readonly limit: number }
   | { readonly code: 'invalid_unicode'; readonly path: JsonPointer }
   | { readonly code: 'unsafe_number'; readonly path: JsonPointer }
   // The request as a value
@@ -28,6 +29,7 @@ export type Problem =
   | { readonly code: 'payment_expires_too_soon'; readonly needed_seconds: number }
   | { readonly code: 'payment_failed'; readonly reason: string }
   | { readonly code: 'payment_reused' }
+  | { readonly code: 'payment_spent'; readonly transaction?: string }
   | { readonly code: 'payment_exhausted'; readonly retry_after_seconds: number }
   | { readonly code: 'settlement_unknown'; readonly retry_after_seconds: number }
   | { readonly code: 'facilitator_unavailable'; readonly retry_after_seconds: number }
@@ -55,10 +57,12 @@ export interface WireProblem {
   readonly body: ProblemBody;
 }
 
-/** The one map from a problem to what goes over the wire. */
+/** The one map from a problem to what goes over the wire: the problem's own members are the evidence. */
 export function toWire(problem: Problem): WireProblem {
-  const { status, error, headers = {}, evidence = {}, charged = false } = describe(problem);
-  return { status, headers, body: { error, charged, ...evidence, code: problem.code } };
+  const { status, error, charged = false, evidence = {}, headers = {} } = describe(problem);
+  const { code, ...members } = problem;
+  const wait = 'retry_after_seconds' in problem ? { 'Retry-After': String(problem.retry_after_seconds) } : {};
+  return { status, headers: { ...wait, ...headers }, body: { error, charged, ...members, ...evidence, code } };
 }
 
 /** The same as an HTTP response. Never cached: a problem is about its moment. */
@@ -70,96 +74,85 @@ export function problemResponse(problem: Problem): Response {
 interface Description {
   readonly status: WireProblem['status'];
   readonly error: string;
-  readonly headers?: Record<string, string>;
-  readonly evidence?: Record<string, unknown>;
   readonly charged?: 'unknown';
+  /** Beside, or instead of, the problem's own members. */
+  readonly evidence?: Readonly<Record<string, unknown>>;
+  readonly headers?: Readonly<Record<string, string>>;
 }
 
 const FREE = 'Nothing was charged.';
+const USED = { payment: 'used' } as const;
 
 function describe(problem: Problem): Description {
   switch (problem.code) {
     case 'invalid_json':
-      return badRequest(`The body is not JSON: it breaks off or goes wrong at character ${problem.offset}.`, problem);
+      return refused(`The body is not JSON: it breaks off or goes wrong at character ${problem.offset}.`);
     case 'invalid_utf8':
-      return badRequest('The body is not UTF-8 text.', problem);
+      return refused('The body is not UTF-8 text.');
     case 'duplicate_key':
-      return badRequest(`The name of ${at(problem.path)} is used twice in its object; send each name once.`, problem);
+      return refused(`The name of ${at(problem.path)} is used twice in its object; send each name once.`);
     case 'nesting_too_deep':
-      return badRequest(`The JSON at ${at(problem.path)} is nested deeper than ${problem.limit} levels.`, problem);
+      return refused(`The JSON at ${at(problem.path)} is nested deeper than ${problem.limit} levels.`);
+    case 'too_many_values':
+      return refused(`The JSON has more than ${problem.limit} members and items.`);
     case 'invalid_unicode':
-      return badRequest(
-        `The text at ${at(problem.path)} has half a surrogate pair, which has no UTF-8 form; cut between characters.`,
-        problem,
-      );
+      return refused(`The text at ${at(problem.path)} has half a surrogate pair, which has no UTF-8 form.`);
     case 'unsafe_number':
-      return badRequest(
+      return refused(
         `The number at ${at(problem.path)} cannot be read exactly (over 2^53 - 1, or out of range); send it as a string.`,
-        problem,
       );
     case 'invalid_request':
-      return badRequest(`The value at ${at(problem.path)} is not accepted: ${problem.detail}.`, problem);
+      return refused(`The value at ${at(problem.path)} is not accepted: ${problem.detail}.`);
     case 'malformed_payment':
-      return badRequest(
-        `The payment could not be read: ${problem.detail}. It was not sent to the facilitator.`,
-        problem,
-      );
+      return refused(`The payment could not be read: ${problem.detail}. It was not sent to the facilitator.`);
     case 'payload_too_large':
-      return {
-        status: 413,
-        error: `The body is larger than ${problem.limit_bytes} bytes. ${FREE}`,
-        evidence: { limit_bytes: problem.limit_bytes },
-      };
+      return { status: 413, error: `The body is larger than ${problem.limit_bytes} bytes. ${FREE}` };
     case 'unsupported_media_type':
-      return { status: 415, error: `Send the request as application/json. ${FREE}` };
+      return { status: 415, error: `Send the request as application/json, not packed. ${FREE}` };
     case 'not_found':
       return { status: 404, error: `Nothing is served under this path; GET / lists what is. ${FREE}` };
-    case 'method_not_allowed':
-      return {
-        status: 405,
-        error: `This path takes ${problem.allow.join(', ')} only. ${FREE}`,
-        headers: { Allow: problem.allow.join(', ') },
-        evidence: { allow: problem.allow },
-      };
+    case 'method_not_allowed': {
+      const allow = problem.allow.join(', ');
+      return { status: 405, error: `This path takes ${allow} only. ${FREE}`, headers: { Allow: allow } };
+    }
     case 'forbidden_origin':
       return { status: 403, error: `Local routes answer only to a loopback Host and Origin. ${FREE}` };
-    case 'payment_required':
-      return {
-        status: 402,
-        error: problem.refused
-          ? `Payment required, but this body would be refused, so do not sign yet: ${toWire(problem.refused).body.error}`
-          : `Payment required. ${FREE}`,
-        evidence: problem.refused ? { refused: toWire(problem.refused).body } : {},
-      };
+    case 'payment_required': {
+      if (!problem.refused) return { status: 402, error: `Payment required. ${FREE}` };
+      const body = toWire(problem.refused).body;
+      const error = `Payment required, but this body would be refused, so do not sign yet: ${body.error}`;
+      return { status: 402, error, evidence: { refused: body } };
+    }
     case 'payment_invalid':
-      return {
-        status: 402,
-        error: `The payment was refused (${problem.reason}). ${FREE}`,
-        evidence: { reason: problem.reason },
-      };
+      return { status: 402, error: `The payment was refused (${problem.reason}). ${FREE}` };
     case 'payment_expires_too_soon':
       return {
         status: 402,
         error: `The payment expires before the answer could be settled; sign one that is valid for at least ${problem.needed_seconds} seconds. ${FREE}`,
-        evidence: { needed_seconds: problem.needed_seconds },
       };
     case 'payment_failed':
       return {
         status: 402,
         error: `The payment could not be settled (${problem.reason}), so the answer is withheld. ${FREE}`,
-        evidence: { reason: problem.reason },
       };
     case 'payment_reused':
       return {
         status: 409,
-        error: `This payment already belongs to another request; sign a new one for this request. ${FREE}`,
-        evidence: { payment: 'used' },
+        error: `This payment belongs to another request; sign a new one for this request. ${FREE}`,
+        evidence: USED,
+      };
+    case 'payment_spent':
+      return {
+        status: 409,
+        error: problem.transaction
+          ? `This payment was settled to this service before, and its answer is no longer kept. This call took nothing more. ${FREE}`
+          : `This payment was spent or cancelled outside this service. ${FREE}`,
+        evidence: USED,
       };
     case 'payment_exhausted':
       return {
         status: 429,
         error: `This payment bought several answers that were not charged; it is refused until it expires. ${FREE}`,
-        ...retryAfter(problem.retry_after_seconds),
       };
     case 'settlement_unknown':
       return {
@@ -167,26 +160,18 @@ function describe(problem: Problem): Description {
         error:
           'The outcome of the settlement is not known yet. Send the same request with the same payment again to learn it; do not sign a new one.',
         charged: 'unknown',
-        ...retryAfter(problem.retry_after_seconds),
       };
     case 'facilitator_unavailable':
       return {
         status: 503,
         error: `Payments cannot be checked right now. ${FREE} Send the same payment again later.`,
-        ...retryAfter(problem.retry_after_seconds),
       };
     case 'internal_error':
       return { status: 500, error: `The service failed; quote X-Request-Id when you report it. ${FREE}` };
   }
 }
 
-function badRequest(error: string, evidence: object): Description {
-  return { status: 400, error: `${error} ${FREE}`, evidence: { ...evidence } };
-}
-
-function retryAfter(seconds: number): Pick<Description, 'headers' | 'evidence'> {
-  return { headers: { 'Retry-After': String(seconds) }, evidence: { retry_after_seconds: seconds } };
-}
+const refused = (error: string): Description => ({ status: 400, error: `${error} ${FREE}` });
 
 const at = (path: JsonPointer): string => path || 'the top level';
 

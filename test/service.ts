@@ -5,13 +5,13 @@ import { join } from 'node:path';
 import { ExactEvmScheme } from '@x402/evm/exact/client';
 import { x402Client, x402HTTPClient, wrapFetchWithPayment } from '@x402/fetch';
 import type { PaymentPayload, PaymentRequired } from '@x402/core/types';
-import { createPublicClient, http, type Address } from 'viem';
+import { createPublicClient, erc20Abi, http, type Address } from 'viem';
 import { generatePrivateKey, privateKeyToAccount, type PrivateKeyAccount } from 'viem/accounts';
 
 import { operations } from '../src/operations/list.ts';
 import { BASE_SEPOLIA } from '../src/payment/networks.ts';
 import { parseSettings } from '../src/runtime/env.ts';
-import { BALANCE_ABI, type LocalChain } from '../src/runtime/local-chain.ts';
+import type { LocalChain } from '../src/runtime/local-chain.ts';
 import { startLocalService, type LocalService } from '../src/runtime/local-service.ts';
 
 export interface TestService extends LocalService {
@@ -83,7 +83,7 @@ export async function freshPayment(service: TestService, wallet?: Wallet): Promi
 
 export function balanceOf(chain: LocalChain, owner: Address): Promise<bigint> {
   const client = createPublicClient({ chain: BASE_SEPOLIA, transport: http(chain.rpcUrl) });
-  return client.readContract({ address: chain.usdc, abi: BALANCE_ABI, functionName: 'balanceOf', args: [owner] });
+  return client.readContract({ address: chain.usdc, abi: erc20Abi, functionName: 'balanceOf', args: [owner] });
 }
 
 /** The document's own example. */

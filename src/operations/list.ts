@@ -2,4 +2,4 @@
 import type { Operation } from '../operation.ts';
 import { conversationPrune } from './conversation-prune.ts';
 
-export const operations: readonly Operation[] = [conversationPrune];
+export const operations: readonly [Operation, ...Operation[]] = [conversationPrune];

@@ -1,5 +1,18 @@
 /** The view of the chain against the real contract: what it says of an authorization, used, unused, or used for another. */
-import { createPublicClient, createWalletClient, http, parseAbi, parseSignature, type Address, type Hex } from 'viem';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import {
+  createPublicClient,
+  createTestClient,
+  createWalletClient,
+  encodeFunctionData,
+  http,
+  multicall3Abi,
+  parseAbi,
+  parseSignature,
+  type Address,
+  type Hex,
+} from 'viem';
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startLocalChain, type LocalChain } from '../runtime/local-chain.ts';
@@ -28,22 +41,17 @@ beforeAll(async () => {
 afterAll(() => chain.stop());
 
 const payer = privateKeyToAccount(generatePrivateKey());
+/** Unix seconds, past this century. */
+const FAR = 2 ** 40;
 const newNonce = (): Hex => `0x${Buffer.from(crypto.getRandomValues(new Uint8Array(32))).toString('hex')}`;
 const stateOf = (nonce: Hex, payTo: Address, amount: bigint) =>
-  view.authorizationState({ payer: payer.address, nonce, validBefore: 0 }, { payTo, amount });
+  view.authorizationState({ payer: payer.address, nonce, validBefore: FAR }, { payTo, amount });
 
-async function send(
-  functionName: 'transferWithAuthorization' | 'cancelAuthorization',
-  args: readonly unknown[],
-): Promise<Hex> {
+/** Sends and waits; what it calls must not revert. */
+async function send(address: Address, data: Hex): Promise<Hex> {
   const account = privateKeyToAccount(chain.facilitatorKey);
   const connection = { chain: BASE_SEPOLIA, transport: http(chain.rpcUrl), pollingInterval: 10 };
-  const hash = await createWalletClient({ ...connection, account }).writeContract({
-    address: chain.usdc,
-    abi: ABI,
-    functionName,
-    args: args as never,
-  });
+  const hash = await createWalletClient({ ...connection, account }).sendTransaction({ to: address, data });
   const receipt = await createPublicClient(connection).waitForTransactionReceipt({ hash });
   expect(receipt.status).toBe('success');
   return hash;
@@ -56,25 +64,30 @@ const domain = {
   verifyingContract: BASE_SEPOLIA_USDC.address,
 };
 
-async function pay(to: Address, value: bigint, nonce: Hex): Promise<Hex> {
+/** The call that moves `value` from the payer under `nonce`, signed. */
+async function transferCall(to: Address, value: bigint, nonce: Hex): Promise<Hex> {
   await chain.mint(payer.address, value);
-  const message = { from: payer.address, to, value, validAfter: 0n, validBefore: 2n ** 40n, nonce };
+  const message = { from: payer.address, to, value, validAfter: 0n, validBefore: BigInt(FAR), nonce };
   const types = { TransferWithAuthorization: AUTHORIZATION };
   const signature = await payer.signTypedData({ domain, types, primaryType: 'TransferWithAuthorization', message });
   const { v, yParity, r, s } = parseSignature(signature);
-  return send('transferWithAuthorization', [...Object.values(message), Number(v ?? 27 + yParity), r, s]);
+  const args = [message.from, to, value, 0n, message.validBefore, nonce, Number(v ?? 27 + yParity), r, s] as const;
+  return encodeFunctionData({ abi: ABI, functionName: 'transferWithAuthorization', args });
 }
+
+const pay = async (to: Address, value: bigint, nonce: Hex): Promise<Hex> =>
+  send(chain.usdc, await transferCall(to, value, nonce));
 
 describe('authorizationState', () => {
   it('is unused before, settled with its transaction after, and only for the payee and amount that it paid', async () => {
     const nonce = newNonce();
-    expect(await stateOf(nonce, chain.payTo, 5n)).toEqual({ kind: 'unused' });
+    expect(await stateOf(nonce, chain.payTo, 5n)).toEqual({ kind: 'unused', expired: false });
     const transaction = await pay(chain.payTo, 5n, nonce);
     expect(await stateOf(nonce, chain.payTo, 5n)).toEqual({ kind: 'settled', transaction });
     expect(await stateOf(nonce, chain.payTo.toLowerCase() as Address, 5n)).toEqual({ kind: 'settled', transaction });
     expect(await stateOf(nonce, chain.payTo, 6n)).toEqual({ kind: 'spent_elsewhere' });
     expect(await stateOf(nonce, payer.address, 5n)).toEqual({ kind: 'spent_elsewhere' });
-    expect(await stateOf(newNonce(), chain.payTo, 5n)).toEqual({ kind: 'unused' });
+    expect(await stateOf(newNonce(), chain.payTo, 5n)).toEqual({ kind: 'unused', expired: false });
   });
 
   it('is spent elsewhere where the payer cancelled it', async () => {
@@ -88,8 +101,69 @@ describe('authorizationState', () => {
     const message = { authorizer: payer.address, nonce };
     const signature = await payer.signTypedData({ domain, types, primaryType: 'CancelAuthorization', message });
     const { v, yParity, r, s } = parseSignature(signature);
-    await send('cancelAuthorization', [payer.address, nonce, Number(v ?? 27 + yParity), r, s]);
+    const args = [payer.address, nonce, Number(v ?? 27 + yParity), r, s] as const;
+    await send(chain.usdc, encodeFunctionData({ abi: ABI, functionName: 'cancelAuthorization', args }));
     expect(await stateOf(nonce, chain.payTo, 5n)).toEqual({ kind: 'spent_elsewhere' });
+  });
+});
+
+describe('what must not deceive it', () => {
+  it('takes each transfer of a batch for its own authorization only', async () => {
+    const [toSelf, toUs] = [newNonce(), newNonce()];
+    const calls = [await transferCall(payer.address, 7n, toSelf), await transferCall(chain.payTo, 7n, toUs)];
+    const args = [calls.map((callData) => ({ target: chain.usdc, allowFailure: false, callData }))] as const;
+    const { address } = BASE_SEPOLIA.contracts.multicall3;
+    const transaction = await send(
+      address,
+      encodeFunctionData({ abi: multicall3Abi, functionName: 'aggregate3', args }),
+    );
+    expect(await stateOf(toSelf, chain.payTo, 7n)).toEqual({ kind: 'spent_elsewhere' });
+    expect(await stateOf(toUs, chain.payTo, 7n)).toEqual({ kind: 'settled', transaction });
+  });
+
+  it('takes a node that knows the state and not the event for no witness', async () => {
+    const nonce = newNonce();
+    await pay(chain.payTo, 5n, nonce);
+    // A real node behind a proxy that has lost its logs.
+    const withoutLogs = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
+      const chunks: Buffer[] = [];
+      for await (const chunk of request) chunks.push(chunk as Buffer);
+      const { id, method } = JSON.parse(Buffer.concat(chunks).toString()) as { id: number; method: string };
+      const headers = { 'Content-Type': 'application/json' };
+      const forwarded = await fetch(chain.rpcUrl, { method: 'POST', headers, body: Buffer.concat(chunks) });
+      const answer =
+        method === 'eth_getLogs' ? JSON.stringify({ jsonrpc: '2.0', id, result: [] }) : await forwarded.text();
+      response.writeHead(200, headers).end(answer);
+    };
+    const proxy = createServer((request, response) => {
+      withoutLogs(request, response).catch(() => response.destroy());
+    });
+    await new Promise<void>((resolve) => {
+      proxy.listen(0, '127.0.0.1', resolve);
+    });
+    const rpcUrl = `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`;
+    const forgetful = createChainView({ rpcUrl, chain: BASE_SEPOLIA, usdc: chain.usdc });
+    const authorization = { payer: payer.address, nonce, validBefore: FAR };
+    await expect(forgetful.authorizationState(authorization, { payTo: chain.payTo, amount: 5n })).rejects.toThrow();
+    proxy.close();
+  });
+
+  it('knows by the chain’s own clock that an authorization is over', async () => {
+    const test = createTestClient({ mode: 'anvil', chain: BASE_SEPOLIA, transport: http(chain.rpcUrl) });
+    const { timestamp } = await createPublicClient({ chain: BASE_SEPOLIA, transport: http(chain.rpcUrl) }).getBlock();
+    const validBefore = Number(timestamp) + 100;
+    const ask = () =>
+      view.authorizationState(
+        { payer: payer.address, nonce: newNonce(), validBefore },
+        { payTo: chain.payTo, amount: 1n },
+      );
+    expect(await ask()).toEqual({ kind: 'unused', expired: false });
+    await test.setNextBlockTimestamp({ timestamp: BigInt(validBefore - 1) });
+    await test.mine({ blocks: 1 });
+    expect(await ask()).toEqual({ kind: 'unused', expired: false });
+    await test.setNextBlockTimestamp({ timestamp: BigInt(validBefore) });
+    await test.mine({ blocks: 1 });
+    expect(await ask()).toEqual({ kind: 'unused', expired: true });
   });
 });
 
@@ -102,7 +176,7 @@ describe('a chain that cannot be asked', () => {
     expect(await dead.reachable()).toBe(false);
     await expect(
       dead.authorizationState(
-        { payer: payer.address, nonce: newNonce(), validBefore: 0 },
+        { payer: payer.address, nonce: newNonce(), validBefore: FAR },
         { payTo: own.payTo, amount: 1n },
       ),
     ).rejects.toThrow();

@@ -1,20 +1,19 @@
 /** The gate against the real chain and contract; only the facilitator's word is bent, by a wrapper around the real one. */
 import type { FacilitatorClient } from '@x402/core/server';
-import { x402ResourceServer } from '@x402/core/server';
 import type { PaymentRequired, SettleResponse } from '@x402/core/types';
 import { x402Client, x402HTTPClient } from '@x402/core/client';
 import { ExactEvmScheme as ExactEvmClient } from '@x402/evm/exact/client';
-import { ExactEvmScheme } from '@x402/evm/exact/server';
-import { createPublicClient, http, type Address } from 'viem';
+import { createPublicClient, erc20Abi, http, type Address } from 'viem';
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts';
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { defineOperation, type Outcome } from '../operation.ts';
-import { didKey, verificationMethodId } from '../provenance/did.ts';
+import { didKey } from '../provenance/did.ts';
 import { createSigner } from '../provenance/ed25519.ts';
+import { issuerOf } from '../provenance/envelope.ts';
 import { createInProcessFacilitator } from '../runtime/facilitator.ts';
-import { BALANCE_ABI, startLocalChain, type LocalChain } from '../runtime/local-chain.ts';
+import { startLocalChain, type LocalChain } from '../runtime/local-chain.ts';
 import { createChainView, type ChainView } from './chain.ts';
 import { createGate, type GateAnswer } from './gate.ts';
 import { createMemoryLedger, type Ledger } from './ledger.ts';
@@ -69,26 +68,22 @@ async function setUp(options: Options = {}) {
   const usdc = BASE_SEPOLIA_USDC;
   const view = createChainView({ rpcUrl: chain.rpcUrl, chain: BASE_SEPOLIA, usdc: usdc.address });
   const signer = await createSigner(crypto.getRandomValues(new Uint8Array(32)));
-  const did = didKey(signer.publicKey);
   const payTo = privateKeyToAccount(generatePrivateKey()).address;
   const ledger = createMemoryLedger();
   const gate = createGate({
-    server: new x402ResourceServer(facilitator).register(usdc.caip2, new ExactEvmScheme()),
+    facilitator,
     chain: { ...view, ...options.chain },
     ledger: options.ledger?.(ledger) ?? ledger,
     sealer: await createSealer(crypto.getRandomValues(new Uint8Array(32))),
     issuer: {
-      did,
-      verificationMethod: await verificationMethodId(did, signer.publicKey),
-      signer,
+      ...(await issuerOf(didKey(signer.publicKey), signer)),
       generator: { name: 'test', version: '0' },
-      now: () => new Date(),
+      now: () => new Date(options.now?.() ?? Date.now()),
       newId: () => crypto.randomUUID(),
     },
     usdc,
     payTo,
-    now: options.now ?? Date.now,
-    onError: (event) => counts.errors.push(event),
+    report: (event, _, requestId) => counts.errors.push(`${event} ${requestId}`),
   });
   const operation = defineOperation({
     id: 'count-runs',
@@ -110,13 +105,13 @@ async function setUp(options: Options = {}) {
     },
   });
   const call = (payment: Payment | undefined, value: unknown = { n: 1 }): Promise<GateAnswer> =>
-    gate.admit({ operation, resourceUrl: 'http://test/op', input: { ok: true, value }, payment });
+    gate.admit({ requestId: 'r1', operation, resourceUrl: 'http://test/op', input: { ok: true, value }, payment });
   return { gate, call, counts, payTo, operation, ledger };
 }
 
 async function challengeOf(call: (payment: undefined) => Promise<GateAnswer>): Promise<PaymentRequired> {
   const answer = await call(undefined);
-  if (answer.kind !== 'challenged') throw new Error(`no challenge but ${answer.kind}`);
+  if (answer.kind !== 'refused' || !answer.challenge) throw new Error(`no challenge but ${codeOf(answer)}`);
   return answer.challenge;
 }
 
@@ -135,7 +130,7 @@ function parsed(payload: unknown): Payment {
 
 function balanceOf(owner: Address): Promise<bigint> {
   const client = createPublicClient({ chain: BASE_SEPOLIA, transport: http(chain.rpcUrl) });
-  return client.readContract({ address: chain.usdc, abi: BALANCE_ABI, functionName: 'balanceOf', args: [owner] });
+  return client.readContract({ address: chain.usdc, abi: erc20Abi, functionName: 'balanceOf', args: [owner] });
 }
 
 const codeOf = (answer: GateAnswer): string => (answer.kind === 'answered' ? 'answered' : answer.problem.code);
@@ -193,6 +188,17 @@ describe('one payment, one request', () => {
     expect(await balanceOf(payTo)).toBe(0n);
   });
 
+  it('knows a payment under whatever network and token it is relabelled', async () => {
+    const { call, payTo } = await setUp();
+    const payment = await signedPayment(call, 10n * PRICE);
+    expect(codeOf(await call(payment))).toBe('answered');
+    const accepted = { ...payment.payload.accepted, network: 'eip155:1', asset: payTo };
+    const relabelled = parsed({ ...payment.payload, accepted });
+    expect(codeOf(await call(relabelled, { n: 2 }))).toBe('payment_reused');
+    expect(codeOf(await call(relabelled))).toBe('answered');
+    expect(await balanceOf(payTo)).toBe(PRICE);
+  });
+
   it('answers many payments at once', async () => {
     const { call, counts, payTo } = await setUp();
     const payments = await Promise.all(Array.from({ length: 12 }, () => signedPayment(call)));
@@ -208,7 +214,7 @@ describe('what costs nothing', () => {
     const { gate, call, operation, counts } = await setUp();
     const payment = await signedPayment(call);
     const input = { ok: false, problem: { code: 'invalid_json', offset: 0 } } as const;
-    const answer = await gate.admit({ operation, resourceUrl: '', input, payment });
+    const answer = await gate.admit({ requestId: 'r2', operation, resourceUrl: '', input, payment });
     expect(codeOf(answer)).toBe('invalid_json');
     expect(counts).toMatchObject({ runs: 0, verifies: 0, settles: 0 });
     expect(codeOf(await call(payment))).toBe('answered');
@@ -244,7 +250,7 @@ describe('what costs nothing', () => {
   it('does not charge for an engine that throws, and says so', async () => {
     const { call, counts, payTo } = await setUp({ outcome: () => Promise.reject(new Error('a secret of the caller')) });
     expect(codeOf(await call(await signedPayment(call)))).toBe('internal_error');
-    expect(counts).toMatchObject({ settles: 0, errors: ['engine_failed'] });
+    expect(counts).toMatchObject({ settles: 0, errors: ['engine_failed r1'] });
     expect(await balanceOf(payTo)).toBe(0n);
   });
 
@@ -359,13 +365,90 @@ describe('a settlement that went wrong', () => {
     const payment = await signedPayment(call);
     const answer = await call(payment);
     expect(answer).toMatchObject({
-      kind: 'challenged',
+      kind: 'refused',
+      challenge: { x402Version: 2 },
       problem: { code: 'payment_failed' },
       settlement: { success: false },
     });
     expect(codeOf(await call(payment))).toBe('payment_failed');
     expect(counts).toMatchObject({ runs: 1, settles: 1 });
     expect(await balanceOf(payTo)).toBe(0n);
+  });
+
+  it('is never a failure by a facilitator’s word once an attempt was left open', async () => {
+    const words = [
+      'invalid_exact_evm_insufficient_balance',
+      'invalid_exact_evm_payload_authorization_valid_before',
+      'invalid_exact_evm_signature',
+    ];
+    for (const errorReason of words) {
+      let attempt = 0;
+      const { call, payTo } = await setUp({
+        settle: async (real, ...rest) => {
+          attempt += 1;
+          if (attempt === 1) return Promise.reject(new Error('timeout'));
+          return attempt <= 3 ? { ...pending, transaction: '', errorReason } : real(...rest);
+        },
+      });
+      const payment = await signedPayment(call);
+      expect(codeOf(await call(payment))).toBe('settlement_unknown');
+      expect(codeOf(await call(payment))).toBe('settlement_unknown');
+      expect(codeOf(await call(payment))).toBe('settlement_unknown');
+      expect(codeOf(await call(payment))).toBe('answered');
+      expect(await balanceOf(payTo)).toBe(PRICE);
+    }
+  });
+
+  it('is no failure either where the SDK asked twice by itself and was put off first', async () => {
+    let attempt = 0;
+    const { call, counts } = await setUp({
+      settle: async () => {
+        attempt += 1;
+        if (attempt === 1) return pending;
+        return { ...pending, transaction: '', errorReason: 'invalid_exact_evm_insufficient_balance' };
+      },
+    });
+    expect(codeOf(await call(await signedPayment(call)))).toBe('settlement_unknown');
+    expect(counts.settles).toBe(2);
+  });
+
+  it('goes on from a stored answer that was never sent to be settled', async () => {
+    let broken = true;
+    const { call, counts, payTo } = await setUp({
+      ledger: (real) => ({
+        ...real,
+        advance: async (key, from, change) => {
+          if (broken && change.state === 'settling') throw new Error('disk full');
+          return real.advance(key, from, change);
+        },
+      }),
+    });
+    const payment = await signedPayment(call);
+    expect(codeOf(await call(payment))).toBe('settlement_unknown');
+    expect(counts.settles).toBe(0);
+    broken = false;
+    expect(codeOf(await call(payment))).toBe('answered');
+    expect(counts).toMatchObject({ runs: 1, settles: 1 });
+    expect(await balanceOf(payTo)).toBe(PRICE);
+  });
+
+  it('frees the payment where the answer could not be stored', async () => {
+    let broken = true;
+    const { call, counts, payTo } = await setUp({
+      ledger: (real) => ({
+        ...real,
+        advance: async (key, from, change) => {
+          if (broken && change.state === 'computed') throw new Error('disk full');
+          return real.advance(key, from, change);
+        },
+      }),
+    });
+    const payment = await signedPayment(call);
+    expect(codeOf(await call(payment))).toBe('internal_error');
+    broken = false;
+    expect(codeOf(await call(payment, { n: 2 }))).toBe('answered');
+    expect(counts.settles).toBe(1);
+    expect(await balanceOf(payTo)).toBe(PRICE);
   });
 
   it('says unknown, not "nothing charged", where the ledger breaks after the settlement', async () => {
@@ -417,7 +500,32 @@ describe('a facilitator that is down', () => {
     expect(codeOf(await first.call(payment))).toBe('answered');
     // The same authorization before a ledger that knows nothing of it, as after a lost store.
     await first.ledger.sweep(Number.MAX_SAFE_INTEGER);
-    expect(codeOf(await first.call(payment, { n: 2 }))).toBe('payment_reused');
-    expect(codeOf(await first.call(payment))).toBe('payment_reused');
+    for (const value of [{ n: 1 }, { n: 2 }]) {
+      expect(await first.call(payment, value)).toMatchObject({
+        problem: { code: 'payment_spent', transaction: expect.stringMatching(/^0x/) },
+      });
+    }
+  });
+
+  it('says unknown where verification fails and the chain cannot be asked why', async () => {
+    const { call } = await setUp({ chain: { authorizationState: () => Promise.reject(new Error('down')) } });
+    expect(codeOf(await call(await signedPayment(call, 0n)))).toBe('settlement_unknown');
+  });
+
+  it('looks at the ledger again when verification fails: a sibling may be the reason', async () => {
+    let sibling: (() => Promise<GateAnswer>) | undefined;
+    const { call, counts, payTo } = await setUp({
+      verify: async (real, ...rest) => {
+        const first = sibling;
+        sibling = undefined;
+        await first?.(); // it is admitted, answered and settled between our look-up and our verification
+        return real(...rest);
+      },
+    });
+    const payment = await signedPayment(call, 10n * PRICE);
+    sibling = () => call(payment, { n: 1 });
+    expect(codeOf(await call(payment, { n: 2 }))).toBe('payment_reused');
+    expect(counts.runs).toBe(1);
+    expect(await balanceOf(payTo)).toBe(PRICE);
   });
 });

@@ -3,36 +3,45 @@
  * it what they decoded and obey what it answers. It never settles without a stored answer, never answers without a
  * ledger row, and never asks for a second signature while the first may still be taken.
  */
-import type { x402ResourceServer } from '@x402/core/server';
+import { x402ResourceServer, type FacilitatorClient } from '@x402/core/server';
 import type { PaymentRequired, PaymentRequirements, SettleResponse } from '@x402/core/types';
+import { ExactEvmScheme } from '@x402/evm/exact/server';
 import type { Address } from 'viem';
 import { execute, type AnswerIssuer, type Execution } from '../operations/execute.ts';
 import type { Operation } from '../operation.ts';
-import type { Problem, Result } from '../problem.ts';
+import { toWire, type Problem, type Result } from '../problem.ts';
 import { requestDigest } from '../provenance/canonical.ts';
 import type { ChainView } from './chain.ts';
 import type { Ledger, LedgerRow, RowState } from './ledger.ts';
 import type { Usdc } from './networks.ts';
 import type { Payment } from './payload.ts';
 import type { SealBinding, Sealer } from './seal.ts';
-import { reconcile, settle, type Settlement } from './settlement.ts';
+import {
+  reconcile,
+  rememberDoubts,
+  settle,
+  settleAgain,
+  type Settlement,
+  type SettlementContext,
+} from './settlement.ts';
 
 export interface GateDependencies {
-  /** With the exact scheme registered for `usdc.caip2`; initialised by the gate on first use. */
-  readonly server: x402ResourceServer;
+  readonly facilitator: FacilitatorClient;
   readonly chain: ChainView;
   readonly ledger: Ledger;
   readonly sealer: Sealer;
+  /** Its clock is also the gate's. */
   readonly issuer: AnswerIssuer;
   readonly usdc: Usdc;
   readonly payTo: Address;
-  /** Milliseconds since the epoch. */
-  readonly now: () => number;
-  /** An engine or store broke; only the name of what happened, never content. */
-  readonly onError: (event: string, error: unknown) => void;
+  readonly report: Report;
 }
 
+/** Something broke in the call of that request id. It may be logged: no content, key or signature is in an event's name. */
+export type Report = (event: string, error: unknown, requestId: string) => void;
+
 export interface GateCall {
+  readonly requestId: string;
   readonly operation: Operation;
   /** Public URL of the operation, as the challenge names it. */
   readonly resourceUrl: string;
@@ -44,23 +53,24 @@ export interface GateCall {
 export type GateAnswer =
   /** `settlement` is absent where nothing was charged. */
   | { readonly kind: 'answered'; readonly body: Uint8Array<ArrayBuffer>; readonly settlement?: SettleResponse }
-  /** 402: nothing was taken. `challenge.error` is the problem's own sentence, filled in by the adapter. */
+  /** With a challenge the answer is 402: nothing was taken, and what to sign next. */
   | {
-      readonly kind: 'challenged';
+      readonly kind: 'refused';
       readonly problem: Problem;
-      readonly challenge: PaymentRequired;
+      readonly challenge?: PaymentRequired;
       readonly settlement?: SettleResponse;
-    }
-  | { readonly kind: 'refused'; readonly problem: Problem };
+    };
 
 export interface Gate {
   /** Never rejects. */
   admit(call: GateCall): Promise<GateAnswer>;
+  /** Resolves when no paid call is running, whether or not its caller still listens. */
+  idle(): Promise<void>;
 }
 
 /** How long a signed authorization stays valid by default; x402 clients copy it into validBefore. */
 const MAX_TIMEOUT_SECONDS = 300;
-/** What validBefore must leave: the engine's deadline, a facilitator's time-out and a block's clock skew. */
+/** What validBefore must leave: for an engine a second, for a settlement its retries, and the 6 s that facilitators want over. */
 const NEEDED_SECONDS = 30;
 /** Bounds how long a row can live: validBefore is the caller's to choose. */
 const VALID_BEFORE_MAX_SECONDS = 24 * 3_600;
@@ -69,7 +79,8 @@ const MAX_RELEASES = 3;
 const RETRY_AFTER_SECONDS = 2;
 
 export function createGate(dependencies: GateDependencies): Gate {
-  const { server, chain, ledger, sealer, issuer, usdc, payTo, now, onError } = dependencies;
+  const { facilitator, chain, ledger, sealer, issuer, usdc, payTo, report } = dependencies;
+  const server = new x402ResourceServer(rememberDoubts(facilitator)).register(usdc.caip2, new ExactEvmScheme());
 
   let initialised: Promise<void> | undefined;
   /** A facilitator that is down now may be up at the next call, so a failure is not kept. */
@@ -96,141 +107,175 @@ export function createGate(dependencies: GateDependencies): Gate {
   const challenge = async (call: GateCall, problem: Problem, settlement?: SettleResponse): Promise<GateAnswer> => {
     const { operation, resourceUrl } = call;
     const resource = { url: resourceUrl, description: operation.description, mimeType: 'application/json' };
-    const required = await server.createPaymentRequiredResponse([await requirementsOf(operation)], resource);
-    return { kind: 'challenged', problem, challenge: required, ...(settlement && { settlement }) };
+    const accepts = [await requirementsOf(operation)];
+    const required = await server.createPaymentRequiredResponse(accepts, resource, toWire(problem).body.error);
+    return { kind: 'refused', problem, challenge: required, ...(settlement && { settlement }) };
   };
 
   /** Nothing before the reservation can cost the caller anything. */
   const admitPaid = async (run: Run): Promise<GateAnswer> => {
-    const { call, payment } = run;
-    const row = await ledger.find(payment.key);
+    const { call, key, payment } = run;
+    const row = await ledger.find(key);
     if (row && row.state !== 'released') return resume(run, row);
-    if (row && row.releases >= MAX_RELEASES) return exhausted(payment);
+    if (row && row.releases >= MAX_RELEASES) return exhausted(run);
 
-    const requirements = await requirementsOf(call.operation).catch(unavailable);
-    if (!requirements) return refuse(FACILITATOR_UNAVAILABLE);
-    const refusal = await findRefusal(payment, requirements).catch(unavailable);
-    if (!refusal) return refuse(FACILITATOR_UNAVAILABLE);
-    if (refusal !== 'none') return challengeUnlessSpent(run, requirements, refusal);
-
+    let requirements: PaymentRequirements;
+    let refusal: Problem | undefined;
+    try {
+      requirements = await requirementsOf(call.operation);
+      refusal = await findRefusal(payment, requirements);
+    } catch (error) {
+      report('facilitator_unavailable', error, call.requestId);
+      return refuse(FACILITATOR_UNAVAILABLE);
+    }
+    if (refusal) {
+      // A copy may have taken the payment since, and be the very reason why it is refused.
+      const taken = await ledger.find(key);
+      if (taken && taken.state !== 'released') return resume(run, taken);
+      return challengeUnlessSpent(run, requirements, refusal);
+    }
     // Only now: before, a stranger who guessed a nonce could have taken the row.
     const claim = { mac: run.mac, requirements, validBefore: payment.authorization.validBefore };
-    const reservation = await ledger.reserve(payment.key, claim, MAX_RELEASES);
-    return reservation.reserved ? runAndSettle(run, requirements) : resume(run, reservation.row);
+    const reservation = await ledger.reserve(key, claim, MAX_RELEASES);
+    if (!reservation.reserved) return resume(run, reservation.row);
+    return compute(run, requirements, reservation.releases);
   };
 
   /** Why this payment cannot be taken; our own rules first, as they cost nobody a look at the chain. */
-  const findRefusal = async (payment: Payment, requirements: PaymentRequirements): Promise<Problem | 'none'> => {
+  const findRefusal = async (
+    { payload, authorization }: Payment,
+    requirements: PaymentRequirements,
+  ): Promise<Problem | undefined> => {
     const invalid = (reason: string): Problem => ({ code: 'payment_invalid', reason });
-    if (!server.findMatchingRequirements([requirements], payment.payload)) return invalid('no_matching_requirements');
-    const secondsLeft = payment.authorization.validBefore - now() / 1_000;
+    if (!server.findMatchingRequirements([requirements], payload)) return invalid('no_matching_requirements');
+    const secondsLeft = authorization.validBefore - nowInSeconds();
     if (secondsLeft < NEEDED_SECONDS) return { code: 'payment_expires_too_soon', needed_seconds: NEEDED_SECONDS };
     if (secondsLeft > VALID_BEFORE_MAX_SECONDS) return invalid('valid_before_too_far_ahead');
-    const verdict = await server.verifyPayment(payment.payload, requirements);
-    return verdict.isValid ? 'none' : invalid(verdict.invalidReason ?? 'invalid_payment');
+    const verdict = await server.verifyPayment(payload, requirements);
+    if (!verdict.isValid) return invalid(verdict.invalidReason ?? 'invalid_payment');
+    // A facilitator that verified somebody else's signature has verified another payment than this one.
+    const samePayer = verdict.payer === undefined || verdict.payer.toLowerCase() === authorization.payer;
+    return samePayer ? undefined : invalid('payer_mismatch');
   };
 
   /** A spent authorization is refused for some reason too, and a second signature would then be a second charge. */
   const challengeUnlessSpent = async (
-    { call, payment }: Run,
+    run: Run,
     requirements: PaymentRequirements,
     problem: Problem,
   ): Promise<GateAnswer> => {
-    const proven = await reconcile(chain, payment, requirements);
-    if (proven === 'unused') return challenge(call, problem);
-    return refuse(proven.kind === 'unknown' ? FACILITATOR_UNAVAILABLE : { code: 'payment_reused' });
-  };
-
-  const runAndSettle = async (run: Run, requirements: PaymentRequirements): Promise<GateAnswer> => {
-    const { payment, binding } = run;
-    const execution = await runEngine(run);
-    if (!execution.billable) {
-      await advance(payment.key, ['reserved'], { state: 'released', releases: await nextRelease(payment.key) });
-      return execution.kind === 'answer'
-        ? { kind: 'answered', body: toBytes(execution.envelope) }
-        : refuse(execution.problem);
+    const proven = await reconcile(settlementOf(run, requirements));
+    if (proven === 'unused') return challenge(run.call, problem);
+    switch (proven.kind) {
+      case 'settled':
+        return refuse({ code: 'payment_spent', transaction: proven.response.transaction });
+      case 'failed':
+        return proven.response.errorReason === 'authorization_expired'
+          ? challenge(run.call, problem)
+          : refuse({ code: 'payment_spent' });
+      case 'unknown':
+        return refuse(SETTLEMENT_UNKNOWN);
     }
-    const body = toBytes(execution.envelope);
-    const sealedAnswer = await sealer.seal(body, binding);
-    await advance(payment.key, ['reserved'], { state: 'computed', sealedAnswer });
-    await advance(payment.key, ['computed'], { state: 'settling' });
-    return conclude(run, await settle(server, chain, payment, requirements), body);
   };
 
-  const runEngine = async ({ call, payment, input, binding }: Run): Promise<Execution> => {
+  /** Runs the engine and stores the answer before anything is settled. */
+  const compute = async (run: Run, requirements: PaymentRequirements, releases: number): Promise<GateAnswer> => {
+    const { key, binding } = run;
+    const release = (): Promise<void> =>
+      advance(key, ['reserved', 'computed'], { state: 'released', releases: releases + 1 });
+    let execution: Execution;
+    try {
+      execution = await runEngine(run);
+      if (execution.billable) {
+        const sealedAnswer = await sealer.seal(toBytes(execution.envelope), binding);
+        await advance(key, ['reserved'], { state: 'computed', sealedAnswer });
+      }
+    } catch (error) {
+      report('engine_failed', error, run.call.requestId);
+      await release();
+      return refuse({ code: 'internal_error' });
+    }
+    if (execution.billable) return settleOnce(run, requirements, toBytes(execution.envelope));
+    await release();
+    return execution.kind === 'answer'
+      ? { kind: 'answered', body: toBytes(execution.envelope) }
+      : refuse(execution.problem);
+  };
+
+  const runEngine = ({ call, payment, input, binding }: Run): Promise<Execution> => {
     const { payer, nonce } = payment.authorization;
     const charge = { amount: call.operation.price, payment: { network: usdc.caip2, payer, nonce } };
-    try {
-      return await execute(call.operation, input, { inputDigest: binding.requestDigest, issuer, charge });
-    } catch (error) {
-      onError('engine_failed', error);
-      return { kind: 'problem', billable: false, problem: { code: 'internal_error' } };
-    }
+    return execute(call.operation, input, { inputDigest: binding.requestDigest, issuer, charge });
+  };
+
+  const settleOnce = async (run: Run, requirements: PaymentRequirements, body: Body): Promise<GateAnswer> => {
+    await advance(run.key, ['computed'], { state: 'settling' });
+    return conclude(run, await settle(settlementOf(run, requirements)), body);
   };
 
   /** Writes the settlement's outcome down and hands over the answer only where the money is certain. */
-  const conclude = async (run: Run, settlement: Settlement, body: Uint8Array<ArrayBuffer>): Promise<GateAnswer> => {
-    const { key } = run.payment;
+  const conclude = async (run: Run, settlement: Settlement, body: Body): Promise<GateAnswer> => {
     switch (settlement.kind) {
       case 'settled':
-        await advance(key, OPEN, { state: 'settled', settlement: settlement.response });
+        await advance(run.key, OPEN, { state: 'settled', settlement: settlement.response });
         return { kind: 'answered', body, settlement: settlement.response };
       case 'failed':
-        await advance(key, OPEN, { state: 'failed', failure: settlement.reason });
-        return failed(run, settlement.reason);
+        await advance(run.key, OPEN, { state: 'failed', settlement: settlement.response });
+        return failed(run, settlement.response);
       case 'unknown':
-        await advance(key, OPEN, { state: 'unknown' });
+        await advance(run.key, OPEN, { state: 'unknown' });
         return refuse(SETTLEMENT_UNKNOWN);
     }
   };
 
   /** The payment is known already: the same request gets its answer, any other is refused. */
   const resume = async (run: Run, row: LedgerRow): Promise<GateAnswer> => {
-    if (row.state === 'released') return exhausted(run.payment);
+    if (row.state === 'released') return exhausted(run);
     if (row.mac !== run.mac) return refuse({ code: 'payment_reused' });
-    const body = row.sealedAnswer && (await sealer.open(row.sealedAnswer, run.binding));
+    const { sealedAnswer, settlement, requirements } = row;
+    const body = sealedAnswer && (await sealer.open(sealedAnswer, run.binding));
     if (!body) return refuse(SETTLEMENT_UNKNOWN); // another process is still computing it
     switch (row.state) {
       case 'settled':
-        return { kind: 'answered', body, ...(row.settlement && { settlement: row.settlement }) };
-      case 'failed':
-        return failed(run, row.failure ?? 'settlement_failed');
-      case 'settling':
-      case 'unknown':
-        return conclude(run, await settleAgain(run.payment, row.requirements), body);
+        return { kind: 'answered', body, ...(settlement && { settlement }) };
+      case 'failed': {
+        // Where it failed by a facilitator's word, the chain may know better by now.
+        const proven = await reconcile(settlementOf(run, requirements));
+        if (proven === 'unused' || proven.kind !== 'settled') return failed(run, settlement);
+        await advance(run.key, ['failed'], { state: 'settled', settlement: proven.response });
+        return { kind: 'answered', body, settlement: proven.response };
+      }
       case 'reserved':
       case 'computed':
-        return refuse(SETTLEMENT_UNKNOWN);
+        return settleOnce(run, requirements, body);
+      case 'settling':
+      case 'unknown':
+        return conclude(run, await settleAgain(settlementOf(run, requirements)), body);
     }
   };
 
-  /** Verification is skipped: it fails for an authorization that was spent, which is just what is to be found out. */
-  const settleAgain = async (payment: Payment, requirements: PaymentRequirements): Promise<Settlement> => {
-    const proven = await reconcile(chain, payment, requirements);
-    return proven === 'unused' ? settle(server, chain, payment, requirements) : proven;
+  const failed = (run: Run, settlement?: SettleResponse): Promise<GateAnswer> =>
+    challenge(run.call, { code: 'payment_failed', reason: settlement?.errorReason ?? 'settlement_failed' }, settlement);
+
+  const exhausted = ({ payment }: Run): GateAnswer => {
+    const secondsLeft = Math.ceil(payment.authorization.validBefore - nowInSeconds());
+    return refuse({ code: 'payment_exhausted', retry_after_seconds: Math.max(1, secondsLeft) });
   };
 
-  const failed = (run: Run, reason: string): Promise<GateAnswer> => {
-    const settlement: SettleResponse = { success: false, errorReason: reason, transaction: '', network: usdc.caip2 };
-    return challenge(run.call, { code: 'payment_failed', reason }, settlement);
-  };
-
-  const nextRelease = async (key: string): Promise<number> => ((await ledger.find(key))?.releases ?? 0) + 1;
-
-  const exhausted = ({ authorization }: Payment): GateAnswer => {
-    const retry_after_seconds = Math.max(1, Math.ceil(authorization.validBefore - now() / 1_000));
-    return refuse({ code: 'payment_exhausted', retry_after_seconds });
-  };
+  const settlementOf = ({ call, payment }: Run, requirements: PaymentRequirements): SettlementContext => ({
+    server,
+    chain,
+    payment,
+    requirements,
+    report: (event, error) => report(event, error, call.requestId),
+  });
 
   /** A row that is not where this call left it belongs to somebody else: stop before money moves. */
   const advance: (...step: Parameters<Ledger['advance']>) => Promise<void> = async (...step) => {
     if (!(await ledger.advance(...step))) throw new Error('the ledger row changed under a running call');
   };
 
-  const unavailable = (error: unknown): undefined => {
-    onError('facilitator_unavailable', error);
-    return undefined;
-  };
+  const nowInSeconds = (): number => issuer.now().getTime() / 1_000;
 
   /** Copies of one paid request that arrive together share one run; later ones find the ledger's row. */
   const inFlight = new Map<string, Promise<GateAnswer>>();
@@ -238,32 +283,42 @@ export function createGate(dependencies: GateDependencies): Gate {
     const digest = await requestDigest(call.operation.id, input);
     const binding: SealBinding = { requestDigest: digest, callerSecret: payment.fingerprint };
     const mac = await sealer.mac(binding);
+    const { payer, nonce } = payment.authorization;
+    // Of our own chain and token, whatever the payload says was accepted: an authorization can be spent once on them.
+    const key = [usdc.caip2, usdc.address.toLowerCase(), payer, nonce].join('|');
     const running =
-      inFlight.get(mac) ?? admitPaid({ call, payment, input, binding, mac }).finally(() => inFlight.delete(mac));
+      inFlight.get(mac) ?? admitPaid({ call, key, payment, input, binding, mac }).finally(() => inFlight.delete(mac));
     inFlight.set(mac, running);
     return running;
   };
 
   return {
     admit: async (call) => {
-      const { payment, input } = call;
+      const { payment, input, requestId } = call;
       try {
         if (payment && input?.ok) return await admitOnce(call, payment, input.value);
         const refused = input?.ok === false ? input.problem : undefined;
         if (payment) return refuse(refused ?? BODY_MISSING);
         return await challenge(call, { code: 'payment_required', ...(refused && { refused }) });
       } catch (error) {
-        onError('gate_failed', error);
+        report('gate_failed', error, requestId);
         // With a payment in hand, a store that broke leaves open whether it was taken, now or by an earlier copy.
         return refuse(payment ? SETTLEMENT_UNKNOWN : FACILITATOR_UNAVAILABLE);
       }
     },
+    idle: async () => {
+      while (inFlight.size > 0) await Promise.allSettled(inFlight.values());
+    },
   };
 }
+
+type Body = Uint8Array<ArrayBuffer>;
 
 /** One paid call on its way. */
 interface Run {
   readonly call: GateCall;
+  /** Of the ledger's row. */
+  readonly key: string;
   readonly payment: Payment;
   readonly input: unknown;
   readonly binding: SealBinding;
@@ -277,5 +332,5 @@ const SETTLEMENT_UNKNOWN: Problem = { code: 'settlement_unknown', retry_after_se
 const FACILITATOR_UNAVAILABLE: Problem = { code: 'facilitator_unavailable', retry_after_seconds: RETRY_AFTER_SECONDS };
 const BODY_MISSING: Problem = { code: 'invalid_request', path: '', detail: 'a JSON body is required' };
 
-const toBytes = (envelope: unknown): Uint8Array<ArrayBuffer> => new TextEncoder().encode(JSON.stringify(envelope));
+const toBytes = (envelope: unknown): Body => new TextEncoder().encode(JSON.stringify(envelope));
 const refuse = (problem: Problem): GateAnswer => ({ kind: 'refused', problem });

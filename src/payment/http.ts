@@ -9,42 +9,35 @@ import { problemResponse, toWire, type Result } from '../problem.ts';
 import type { Gate, GateAnswer } from './gate.ts';
 import { parsePaymentHeader } from './payload.ts';
 
-export type PaidHandler = (
-  operation: Operation,
-  headers: Headers,
-  body: Result<unknown> | undefined,
-) => Promise<Response>;
+export interface HttpCall {
+  readonly requestId: string;
+  readonly operation: Operation;
+  readonly resourceUrl: string;
+  readonly headers: Headers;
+  /** The parsed JSON; undefined where the caller sent none, as crawlers do. */
+  readonly body: Result<unknown> | undefined;
+}
+
+export const PAYMENT_HEADER = 'PAYMENT-SIGNATURE';
 
 /** Paid answers are for the payer alone, and every challenge is made for its moment. */
 const PRIVATE = 'private, no-store';
 
-/** `body` is the request's parsed JSON; undefined where the caller sent none, as crawlers do. */
-export function createHttpAdapter(gate: Gate, resourceUrl: (operation: Operation) => string): PaidHandler {
-  return async (operation, headers, body) => {
-    const header = headers.get('PAYMENT-SIGNATURE');
-    const parsed = header === null ? undefined : parsePaymentHeader(header);
-    if (parsed?.ok === false) return problemResponse(parsed.problem);
-    const input = body?.ok ? validate(operation.input, body.value) : body;
-    return toHttp(await gate.admit({ operation, resourceUrl: resourceUrl(operation), input, payment: parsed?.value }));
-  };
+export async function payOverHttp(gate: Gate, { headers, body, ...call }: HttpCall): Promise<Response> {
+  const header = headers.get(PAYMENT_HEADER);
+  const parsed = header === null ? undefined : parsePaymentHeader(header);
+  if (parsed?.ok === false) return problemResponse(parsed.problem);
+  const input = body?.ok ? validate(call.operation.input, body.value) : body;
+  return toHttp(await gate.admit({ ...call, input, payment: parsed?.value }));
 }
 
 function toHttp(answer: GateAnswer): Response {
-  switch (answer.kind) {
-    case 'answered': {
-      const headers = new Headers({ 'Content-Type': 'application/json', 'Cache-Control': PRIVATE });
-      if (answer.settlement) headers.set('PAYMENT-RESPONSE', encodePaymentResponseHeader(answer.settlement));
-      return new Response(answer.body, { headers });
-    }
-    case 'challenged': {
-      const { status, body } = toWire(answer.problem);
-      const headers = new Headers({ 'Content-Type': 'application/json', 'Cache-Control': PRIVATE });
-      const challenge = { ...answer.challenge, error: body.error };
-      headers.set('PAYMENT-REQUIRED', encodePaymentRequiredHeader(challenge));
-      if (answer.settlement) headers.set('PAYMENT-RESPONSE', encodePaymentResponseHeader(answer.settlement));
-      return new Response(JSON.stringify({ ...challenge, ...body }), { status, headers });
-    }
-    case 'refused':
-      return problemResponse(answer.problem);
-  }
+  if (answer.kind === 'refused' && !answer.challenge) return problemResponse(answer.problem);
+  const headers = new Headers({ 'Content-Type': 'application/json', 'Cache-Control': PRIVATE });
+  if (answer.settlement) headers.set('PAYMENT-RESPONSE', encodePaymentResponseHeader(answer.settlement));
+  if (answer.kind === 'answered') return new Response(answer.body, { headers });
+  const { challenge, problem } = answer;
+  if (challenge) headers.set('PAYMENT-REQUIRED', encodePaymentRequiredHeader(challenge));
+  const { status, body } = toWire(problem);
+  return new Response(JSON.stringify({ ...challenge, ...body }), { status, headers });
 }

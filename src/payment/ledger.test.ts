@@ -45,8 +45,8 @@ describe.each<[string, () => Ledger]>([['memory', createMemoryLedger]])('%s ledg
   it('lets a released payment be reserved anew until it was released often enough, and starts clean', async () => {
     const ledger = create();
     for (const releases of [1, 2, 3]) {
-      expect(await ledger.reserve('k', claim, 3)).toEqual({ reserved: true });
-      await ledger.advance('k', ['reserved'], { state: 'released', releases, failure: 'x' });
+      expect(await ledger.reserve('k', claim, 3)).toEqual({ reserved: true, releases: releases - 1 });
+      await ledger.advance('k', ['reserved'], { state: 'released', releases, sealedAnswer: Uint8Array.of(1) });
     }
     expect(await ledger.reserve('k', claim, 3)).toMatchObject({
       reserved: false,

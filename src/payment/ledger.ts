@@ -5,9 +5,10 @@
 import type { PaymentRequirements, SettleResponse } from '@x402/core/types';
 
 /**
- * reserved: the engine may be running. computed: the sealed answer is stored, nothing was sent to be settled. settling: the facilitator may
- * have been asked. settled, failed: decided. unknown: asked, and no answer could be trusted. released: an uncharged
- * answer freed the payment for any request.
+ * reserved: the engine may be running. computed: the sealed answer is stored and nothing was sent to be settled. settling: the
+ * facilitator may have been asked. settled, failed: decided. unknown: asked, and no answer could be trusted. released: an
+ * uncharged answer freed the payment for any request. A row that a dead process left at reserved stays so; a ledger
+ * that outlives its process has to give such rows a lease.
  */
 export type RowState = 'reserved' | 'computed' | 'settling' | 'settled' | 'failed' | 'unknown' | 'released';
 
@@ -21,16 +22,19 @@ export interface LedgerRow {
   readonly validBefore: number;
   /** How often an uncharged answer released this payment. */
   readonly releases: number;
+  /** From computed on. */
   readonly sealedAnswer?: Uint8Array;
+  /** Of a settled or failed row. */
   readonly settlement?: SettleResponse;
-  readonly failure?: string;
 }
 
 /** A row outlives its authorization by this long, so that a lost answer can be fetched. */
 export const ROW_GRACE_SECONDS = 24 * 3_600;
 
 export type Claim = Pick<LedgerRow, 'mac' | 'requirements' | 'validBefore'>;
-export type Reservation = { readonly reserved: true } | { readonly reserved: false; readonly row: LedgerRow };
+export type Reservation =
+  | { readonly reserved: true; readonly releases: number }
+  | { readonly reserved: false; readonly row: LedgerRow };
 
 /** Every method is one atomic step, so that several processes can share one store. */
 export interface Ledger {
@@ -55,8 +59,9 @@ export function createMemoryLedger(): Ledger {
     reserve: async (key, claim, maxReleases) => {
       const row = rows.get(key);
       if (row && (row.state !== 'released' || row.releases >= maxReleases)) return { reserved: false, row };
-      rows.set(key, { ...claim, state: 'reserved', releases: row?.releases ?? 0 });
-      return { reserved: true };
+      const releases = row?.releases ?? 0;
+      rows.set(key, { ...claim, state: 'reserved', releases });
+      return { reserved: true, releases };
     },
     advance: async (key, from, change) => {
       const row = rows.get(key);

@@ -31,13 +31,12 @@ const PAYLOAD = {
 const header = (value: unknown): string => btoa(JSON.stringify(value));
 
 describe('parsePaymentHeader', () => {
-  it('reads a payload and names it by network, token, payer and nonce, whatever their case', () => {
+  it('reads a payload, whatever the case of its hex', () => {
     const parsed = parsePaymentHeader(header(PAYLOAD));
     expect(parsed).toMatchObject({
       ok: true,
       value: {
         payload: PAYLOAD,
-        key: `eip155:84532|${ADDRESS.toLowerCase()}|${ADDRESS.toLowerCase()}|0x${'cd'.repeat(32)}`,
         authorization: { payer: ADDRESS.toLowerCase(), nonce: `0x${'cd'.repeat(32)}`, validBefore: 1_800_000_000 },
       },
     });
@@ -45,9 +44,21 @@ describe('parsePaymentHeader', () => {
       JSON.stringify(PAYLOAD).replaceAll('Cd', 'cD').replaceAll(ADDRESS, ADDRESS.toLowerCase()),
     );
     const again = parsePaymentHeader(header(otherCase));
-    expect(again.ok && parsed.ok && [again.value.key, again.value.fingerprint]).toEqual(
-      parsed.ok && [parsed.value.key, parsed.value.fingerprint],
+    expect(again.ok && [again.value.authorization, again.value.fingerprint]).toEqual(
+      parsed.ok && [parsed.value.authorization, parsed.value.fingerprint],
     );
+  });
+
+  it('knows one payment by whatever spelling of its numbers and of its signature', () => {
+    const { authorization } = PAYLOAD.payload;
+    const spelled = (v: string, value: string, validAfter: string): unknown => {
+      const payload = { authorization: { ...authorization, value, validAfter }, signature: `0x${'ab'.repeat(64)}${v}` };
+      const parsed = parsePayment({ ...PAYLOAD, payload });
+      return parsed.ok && parsed.value.fingerprint;
+    };
+    expect(spelled('1b', '5000', '0')).toBe(spelled('00', '05000', '000'));
+    expect(spelled('1c', '5000', '0')).toBe(spelled('01', '5000', '0'));
+    expect(spelled('1b', '5000', '0')).not.toBe(spelled('1c', '5000', '0'));
   });
 
   it('tells payments apart that differ in any signed field or in the signature', () => {
@@ -99,6 +110,11 @@ describe('parsePaymentHeader', () => {
       }),
     ],
     ['an odd signature', header({ ...PAYLOAD, payload: { ...PAYLOAD.payload, signature: '0xabc' } })],
+    [
+      'a Permit2 authorization beside the one that is read',
+      header({ ...PAYLOAD, payload: { ...PAYLOAD.payload, permit2Authorization: { from: ADDRESS } } }),
+    ],
+    ['a null beside it', header({ ...PAYLOAD, payload: { ...PAYLOAD.payload, permit2Authorization: null } })],
     ['a Permit2 payload', header({ ...PAYLOAD, payload: { signature: '0xab', permit2Authorization: {} } })],
   ])('refuses %s as malformed', (_, text) => {
     expect(parsePaymentHeader(text)).toMatchObject({ ok: false, problem: { code: 'malformed_payment' } });

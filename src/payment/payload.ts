@@ -21,19 +21,20 @@ export interface Payment {
   readonly authorization: Authorization;
   /** Every signed field and the signature: a copy that differs in any of them is another payment. */
   readonly fingerprint: string;
-  /** What the ledger knows the payment by: an authorization can be spent once on its chain and token. */
-  readonly key: string;
 }
 
 /** Longer ones exist (ERC-6492 wraps deployment data), but a header has to stay well below 16 KB. */
-const SIGNATURE_MAX_HEX_DIGITS = 8_192;
+const SIGNATURE_MAX_BYTES = 4_096;
 const UINT256_MAX_DECIMAL_DIGITS = 78;
 
 const address = z.string().refine((text) => isAddress(text, { strict: false }), 'no address');
 const hex = (digits: number): z.ZodString => z.string().regex(new RegExp(`^0x[0-9a-fA-F]{${digits}}$`));
 const uint = z.string().regex(new RegExp(`^[0-9]{1,${UINT256_MAX_DECIMAL_DIGITS}}$`));
 
-/** x402 v2, transport "HTTP": section PAYMENT-SIGNATURE; scheme "exact" on EVM. Unknown members are left alone. */
+/**
+ * x402 v2, transport "HTTP": section PAYMENT-SIGNATURE; scheme "exact" on EVM. What is signed is strict: by a further member
+ * a facilitator could take the payment for another kind (Permit2) than the one that was read here.
+ */
 const payloadSchema = z.looseObject({
   x402Version: z.literal(2),
   resource: z.looseObject({ url: z.string() }).optional(),
@@ -46,9 +47,9 @@ const payloadSchema = z.looseObject({
     maxTimeoutSeconds: z.number().int().positive(),
     extra: z.record(z.string(), z.unknown()),
   }),
-  payload: z.looseObject({
-    signature: z.string().regex(new RegExp(`^0x([0-9a-fA-F]{2}){1,${SIGNATURE_MAX_HEX_DIGITS / 2}}$`)),
-    authorization: z.looseObject({
+  payload: z.strictObject({
+    signature: z.string().regex(new RegExp(`^0x([0-9a-fA-F]{2}){1,${SIGNATURE_MAX_BYTES}}$`)),
+    authorization: z.strictObject({
       from: address,
       to: address,
       value: uint,
@@ -72,10 +73,10 @@ export function parsePaymentHeader(header: string): Result<Payment> {
 export function parsePayment(value: unknown): Result<Payment> {
   const parsed = payloadSchema.safeParse(value);
   if (!parsed.success) {
-    const place = parsed.error.issues[0]?.path.filter((part) => KNOWN_NAMES.has(String(part))).join('.');
+    const place = parsed.error.issues[0]?.path.join('.');
     return malformed(`it is no x402 v2 payload of scheme exact with an EIP-3009 authorization (${place || 'payload'})`);
   }
-  const { accepted, payload } = parsed.data;
+  const { payload } = parsed.data;
   const { from, to, value: amount, validAfter, validBefore, nonce } = payload.authorization;
   const authorization: Authorization = {
     payer: from.toLowerCase() as Address,
@@ -88,21 +89,19 @@ export function parsePayment(value: unknown): Result<Payment> {
     value: {
       payload: value as PaymentPayload,
       authorization,
-      fingerprint: JSON.stringify([from, to, amount, validAfter, validBefore, nonce, payload.signature]).toLowerCase(),
-      key: [accepted.network, accepted.asset.toLowerCase(), authorization.payer, authorization.nonce].join('|'),
+      fingerprint: JSON.stringify([
+        ...[from, to, nonce, normalSignature(payload.signature)].map((hexText) => hexText.toLowerCase()),
+        ...[amount, validAfter, validBefore].map((number) => String(BigInt(number))),
+      ]),
     },
   };
 }
 
-/** Only names of the protocol may appear in an error, so that a key of the caller's is never echoed. */
-const KNOWN_NAMES: ReadonlySet<string> = new Set(
-  [
-    payloadSchema,
-    payloadSchema.shape.accepted,
-    payloadSchema.shape.payload,
-    payloadSchema.shape.payload.shape.authorization,
-  ].flatMap(({ shape }) => Object.keys(shape)),
-);
+/** An ECDSA signature's last byte may be spelled 0 or 1 for 27 or 28; it is the same signature. */
+function normalSignature(signature: string): string {
+  const [, start, v] = /^(0x[0-9a-f]{128})0([01])$/i.exec(signature) ?? [];
+  return start && v ? `${start}${(27 + Number(v)).toString(16)}` : signature;
+}
 
 function malformed(detail: string): Result<never> {
   return { ok: false, problem: { code: 'malformed_payment', detail } };

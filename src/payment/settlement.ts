@@ -1,17 +1,28 @@
 /**
  * Settles one payment and says what is certain: settled, failed, or unknown. A facilitator's word counts as failure only
- * where its reason proves that nothing was broadcast; whatever is left is asked of the chain, and never guessed.
+ * at the first attempt, and only where its reason proves that nothing was broadcast; whatever is left is asked of the
+ * chain, and never guessed.
  */
-import type { x402ResourceServer } from '@x402/core/server';
+import type { FacilitatorClient, x402ResourceServer } from '@x402/core/server';
 import type { PaymentRequirements, SettleResponse } from '@x402/core/types';
 import type { Address } from 'viem';
-import type { ChainView } from './chain.ts';
+import type { AuthorizationState, ChainView } from './chain.ts';
 import type { Payment } from './payload.ts';
 
 export type Settlement =
   | { readonly kind: 'settled'; readonly response: SettleResponse }
-  | { readonly kind: 'failed'; readonly reason: string }
+  | { readonly kind: 'failed'; readonly response: SettleResponse }
   | { readonly kind: 'unknown' };
+
+export interface SettlementContext {
+  readonly server: x402ResourceServer;
+  readonly chain: ChainView;
+  readonly payment: Payment;
+  /** What we asked for, not what the payload says was accepted. */
+  readonly requirements: PaymentRequirements;
+  /** Told of every answer that could not be had. */
+  readonly report: (event: string, error: unknown) => void;
+}
 
 /**
  * Reasons of the exact scheme that are found before a transaction is sent. `nonce_already_used` and
@@ -30,55 +41,82 @@ const NOTHING_WAS_SENT: ReadonlySet<string> = new Set([
   'invalid_exact_evm_scheme',
 ]);
 
-/** Asks the facilitator to settle, and the chain where its answer proves nothing. Never rejects. */
-export async function settle(
-  server: x402ResourceServer,
-  chain: ChainView,
-  payment: Payment,
-  requirements: PaymentRequirements,
-): Promise<Settlement> {
-  const answer = await settleOnce(server, payment, requirements);
+const provesNothingSent = ({ success, transaction, errorReason = '' }: SettleResponse): boolean =>
+  !success && !transaction && NOTHING_WAS_SENT.has(errorReason);
+
+/** Payloads of which some settle call was left open: an earlier transaction of theirs may be on its way. */
+const doubtful = new WeakSet<object>();
+
+/** The SDK asks a second time within one call and shows the last answer only; this remembers how the first one ended. */
+export function rememberDoubts(facilitator: FacilitatorClient): FacilitatorClient {
+  return {
+    verify: (...call) => facilitator.verify(...call),
+    getSupported: () => facilitator.getSupported(),
+    settle: async (payload, requirements) => {
+      const doubted = doubtful.has(payload);
+      doubtful.add(payload);
+      const answer = await facilitator.settle(payload, requirements);
+      if (!doubted && (answer.success || provesNothingSent(answer))) doubtful.delete(payload);
+      return answer;
+    },
+  };
+}
+
+/** The first attempt. Never rejects. */
+export async function settle(context: SettlementContext): Promise<Settlement> {
+  const { server, payment, requirements, report } = context;
+  let answer: SettleResponse | undefined;
+  try {
+    answer = await server.settlePayment(payment.payload, requirements);
+  } catch (error) {
+    report('settlement_unanswered', error); // time-out, reset, 5xx or nonsense: the transaction may be on its way
+  }
   if (answer?.success && answer.transaction) return { kind: 'settled', response: answer };
-  const proven = await reconcile(chain, payment, requirements);
+  const proven = await reconcile(context);
   if (proven !== 'unused') return proven;
-  const reason = answer?.errorReason ?? '';
-  return answer && !answer.transaction && NOTHING_WAS_SENT.has(reason)
-    ? { kind: 'failed', reason }
+  return answer && provesNothingSent(answer) && !doubtful.has(payment.payload)
+    ? { kind: 'failed', response: answer }
     : { kind: 'unknown' };
 }
 
-/** The chain's verdict; `unused` where the authorization can still be settled. Never rejects. */
-export async function reconcile(
-  chain: ChainView,
-  payment: Payment,
-  { payTo, amount, network }: PaymentRequirements,
-): Promise<Settlement | 'unused'> {
-  const { authorization } = payment;
-  try {
-    const state = await chain.authorizationState(authorization, { payTo: payTo as Address, amount: BigInt(amount) });
-    switch (state.kind) {
-      case 'unused':
-        return 'unused';
-      case 'spent_elsewhere':
-        return { kind: 'failed', reason: 'authorization_spent_elsewhere' };
-      case 'settled': {
-        const { transaction } = state;
-        return { kind: 'settled', response: { success: true, transaction, network, payer: authorization.payer } };
-      }
-    }
-  } catch {
-    return { kind: 'unknown' }; // the chain did not answer
-  }
+/**
+ * Every later attempt. Verification is skipped, as it fails for an authorization that was spent, which is just what is to be
+ * found out; and no facilitator's word is a failure any more, since an earlier transaction may still be mined. Never rejects.
+ */
+export async function settleAgain(context: SettlementContext): Promise<Settlement> {
+  const proven = await reconcile(context);
+  if (proven !== 'unused') return proven;
+  doubtful.add(context.payment.payload);
+  return settle(context);
 }
 
-async function settleOnce(
-  server: x402ResourceServer,
-  { payload }: Payment,
-  requirements: PaymentRequirements,
-): Promise<SettleResponse | undefined> {
+/** The chain's verdict; `unused` where the authorization can still be settled. Never rejects. */
+export async function reconcile({
+  chain,
+  payment,
+  requirements,
+  report,
+}: SettlementContext): Promise<Settlement | 'unused'> {
+  const { payTo, amount, network } = requirements;
+  const { authorization } = payment;
+  let state: AuthorizationState;
   try {
-    return await server.settlePayment(payload, requirements);
-  } catch {
-    return undefined; // timeout, reset, 5xx or nonsense: the transaction may be on its way
+    state = await chain.authorizationState(authorization, { payTo: payTo as Address, amount: BigInt(amount) });
+  } catch (error) {
+    report('chain_unanswered', error);
+    return { kind: 'unknown' };
+  }
+  const base = { payer: authorization.payer, network };
+  const failed = (errorReason: string): Settlement => ({
+    kind: 'failed',
+    response: { ...base, success: false, transaction: '', errorReason },
+  });
+  switch (state.kind) {
+    case 'unused':
+      return state.expired ? failed('authorization_expired') : 'unused';
+    case 'spent_elsewhere':
+      return failed('authorization_spent_elsewhere');
+    case 'settled':
+      return { kind: 'settled', response: { ...base, success: true, transaction: state.transaction } };
   }
 }

@@ -90,7 +90,7 @@ const onlyHas = (object: JsonObject, members: ReadonlySet<string>) =>
   Object.keys(object).every((member) => members.has(member));
 
 function isDidUrl(value: unknown): boolean {
-  const [did, fragment, ...rest] = typeof value === 'string' ? value.split('#') : [];
+  const [did, fragment, ...rest] = typeof value === 'string' ? value.split('#', 3) : [];
   return isDid(did) && isMatch(fragment, FRAGMENT) && rest.length === 0;
 }
 

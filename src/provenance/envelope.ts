@@ -6,6 +6,7 @@ import { canonicalJson, digest, formatDigest, parseDigest, sha256 } from './cano
 import { CONTEXTS, CREDENTIAL_TYPES, PROOF_PURPOSE } from './credential.ts';
 import type { Credential, Payment, Proof, UnsignedCredential } from './credential.ts';
 import { toDateTimeStamp } from './date-time.ts';
+import { verificationMethodId } from './did.ts';
 import { createProof, CRYPTOSUITE, PROOF_TYPE } from './eddsa-jcs-2022.ts';
 import type { Signer } from './ed25519.ts';
 import { buildManifest, type Manifest, type ManifestFacts } from './manifest.ts';
@@ -15,6 +16,11 @@ export interface Issuer {
   /** See `verificationMethodId`. */
   readonly verificationMethod: string;
   readonly signer: Signer;
+}
+
+/** The issuer that signs under `did` with this key. */
+export async function issuerOf(did: string, signer: Signer): Promise<Issuer> {
+  return { did, signer, verificationMethod: await verificationMethodId(did, signer.publicKey) };
 }
 
 export interface EnvelopeFacts<Data> extends Omit<ManifestFacts, 'inputHash' | 'dataHash' | 'credentialId'> {

@@ -2,7 +2,7 @@ import * as fc from 'fast-check';
 import { describe, expect, it, test } from 'vitest';
 import jcs from '../../test/vectors/jcs-rfc8785.json' with { type: 'json' };
 import type { Problem } from '../problem.ts';
-import { MAX_DEPTH_LEVELS, parseStrictJson } from './strict-json.ts';
+import { MAX_DEPTH_LEVELS, parseStrictJson, MAX_VALUES } from './strict-json.ts';
 
 const parse = (text: string): unknown => JSON.parse(text);
 const utf8 = (text: string) => new TextEncoder().encode(text);
@@ -231,7 +231,7 @@ it('finds a repeated name wherever it is', () => {
 
 describe('hostile size', () => {
   const EIGHT_MB = 8_000_000;
-  const names = Array.from({ length: 1_000_000 }, (_, index) => `"${index}":1`).join(',');
+  const names = (count: number) => Array.from({ length: count }, (_, index) => `"${index}":1`).join(',');
   test.each<[string, () => string, string]>([
     ['100,000 levels', () => nested(100_000), 'nesting_too_deep'],
     ['8 MB of [', () => '['.repeat(EIGHT_MB), 'nesting_too_deep'],
@@ -240,8 +240,17 @@ describe('hostile size', () => {
     ['8 MB of digits', () => '7'.repeat(EIGHT_MB), 'unsafe_number'],
     ['8 MB of decimals', () => `0.${'7'.repeat(EIGHT_MB)}`, 'ok'],
     ['8 MB of spaces', () => ' '.repeat(EIGHT_MB), 'invalid_json'],
-    ['a million names', () => `{${names}}`, 'ok'],
-    ['a million names and the first again', () => `{${names},"0":1}`, 'duplicate_key'],
+    // The object itself is a value too.
+    ['as many names as there may be', () => `{${names(MAX_VALUES - 1)}}`, 'ok'],
+    ['those and the first again', () => `{${names(MAX_VALUES - 1)},"0":1}`, 'duplicate_key'],
+    ['one name more', () => `{${names(MAX_VALUES)}}`, 'too_many_values'],
+    ['8 MB of numbers', () => `[${'1,'.repeat(EIGHT_MB / 2)}1]`, 'too_many_values'],
+    [
+      '8 MB of deep lists',
+      () => `[${`${'['.repeat(60)}${']'.repeat(60)},`.repeat(EIGHT_MB / 121)}1]`,
+      'too_many_values',
+    ],
+    ['8 MB of empty objects', () => `[${'{},'.repeat(EIGHT_MB / 3)}1]`, 'too_many_values'],
     ['a name of 8 MB used twice', () => `{"${'a'.repeat(EIGHT_MB)}":{"b":1,"b":2}}`, 'duplicate_key'],
   ])('%s', (_, text, expected) => {
     const result = parseStrictJson(text());

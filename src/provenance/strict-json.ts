@@ -1,6 +1,6 @@
 /**
  * JSON as RFC 8259 and I-JSON (RFC 7493) have it, from text that nobody vouches for. It refuses what JSON.parse lets
- * pass and no two readers agree on (names used twice, half surrogate pairs, numbers that lose digits, bottomless nesting),
+ * pass and no two readers agree on (names used twice, half surrogate pairs, integers that lose digits, bottomless nesting),
  * and it never quotes the text. One pass, no recursion, no more state than the open containers.
  */
 import { jsonPointer, type Problem, type Result } from '../problem.ts';
@@ -9,9 +9,15 @@ import { jsonPointer, type Problem, type Result } from '../problem.ts';
 export const MAX_DEPTH_LEVELS = 64;
 
 /**
+ * Members and items in one text. A reader's cost grows with them more than with bytes: 8 MiB of brackets or of names keep
+ * a process busy for seconds and take hundreds of megabytes; this many take a fraction of that.
+ */
+export const MAX_VALUES = 100_000;
+
+/**
  * The value of one JSON text (bytes are UTF-8; a byte order mark is skipped), or the first problem in reading order:
- * `invalid_utf8`, `invalid_json` (offset in UTF-16 units), `duplicate_key`, `nesting_too_deep`, `invalid_unicode` or
- * `unsafe_number`.
+ * `invalid_utf8`, `invalid_json` (offset in UTF-16 units), `duplicate_key`, `nesting_too_deep`, `too_many_values`,
+ * `invalid_unicode` or `unsafe_number`.
  */
 export function parseStrictJson(source: Uint8Array | string): Result<unknown> {
   const text = typeof source === 'string' ? source : decodeUtf8(source);
@@ -44,11 +50,14 @@ function findProblem(text: string): Problem | undefined {
   const open: Level[] = [];
   const path = () => jsonPointer(open.map((level) => level.place));
   let expected: Expected = 'value';
+  let values = 0;
 
   for (;;) {
     const char = scanner.skipWhitespace();
     const level = open[open.length - 1];
     if (expected === 'value' || (expected === 'first item' && char !== CLOSE_BRACKET)) {
+      values += 1;
+      if (values > MAX_VALUES) return { code: 'too_many_values', limit: MAX_VALUES };
       if (char === OPEN_BRACE || char === OPEN_BRACKET) {
         if (open.length === MAX_DEPTH_LEVELS) {
           return { code: 'nesting_too_deep', path: path(), limit: MAX_DEPTH_LEVELS };
@@ -238,6 +247,7 @@ class Scanner {
 /**
  * Refused are infinities and integers past 2^53 - 1, be they spelled as one or be they one once ECMAScript writes the
  * number back (1e16 comes back as 10000000000000000). So whatever is accepted is also accepted after a round trip.
+ * Fractions are RFC 8785's: every spelling of one double is the same number.
  */
 function isSafe(value: number, isInteger: boolean): boolean {
   const magnitude = Math.abs(value);

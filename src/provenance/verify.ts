@@ -56,7 +56,7 @@ export interface VerificationRequest {
 export async function verifyEnvelope({ envelope, input, trusted, now }: VerificationRequest): Promise<Verification> {
   const read = readEnvelope(envelope);
   if (!read.ok) return conclude(malformed('a part of the answer or of its evidence is missing'));
-  const { data, _provenance } = read.envelope;
+  const { _provenance } = read.envelope;
   if (hasOthersThan(envelope, ['data', '_provenance']) || hasOthersThan(_provenance, ['manifest', 'credential'])) {
     return conclude(malformed('there is something beside data, manifest and credential, and nothing vouches for it'));
   }
@@ -64,34 +64,55 @@ export async function verifyEnvelope({ envelope, input, trusted, now }: Verifica
   if (!form.ok) return conclude(malformed(form.broken));
 
   const { credential } = form;
-  const { credentialSubject: subject } = credential;
   const key = findKey(credential, trusted, now);
-  const [signature, dataHash, manifestHash, input_digest] = await Promise.all([
-    checkSignature(credential, key),
-    hashIfAny(data),
-    hashIfAny(_provenance.manifest),
-    checkInput(subject.operation, input, subject.inputDigest),
-  ]);
-  const fault = await findManifestFault(_provenance.manifest, {
-    dataHash,
-    inputHash: parseDigest(subject.inputDigest),
-    operation: subject.operation,
-    operationVersion: subject.operationVersion,
-    credentialId: credential.id,
-  });
+  const signature = await checkSignature(credential, key);
   return conclude({
     profile: pass('The credential has the form in which this service issues them.'),
     signature,
     issuer: checkIssuer(credential, key, signature),
     time: checkTime(credential, now),
-    data_digest: checkHash('data', dataHash, subject.dataDigest),
-    manifest_digest: checkHash('manifest', manifestHash, subject.manifestDigest),
-    manifest: fault
-      ? fail(MANIFEST_FAULTS[fault])
-      : pass('The manifest matches its own hashes, the data, the input and the operation that the credential names.'),
-    input_digest,
+    // Hashing is the costly part, and a credential that was changed vouches for nothing.
+    ...(signature.result === 'fail' ? notVouchedFor() : await checkContents(read.envelope, credential, input)),
     rerun: notChecked('The operation was not run again.'),
   });
+}
+
+type ContentChecks = Pick<Checks, 'data_digest' | 'manifest_digest' | 'manifest' | 'input_digest'>;
+
+async function checkContents(
+  { data, _provenance: { manifest } }: UncheckedEnvelope,
+  credential: Credential,
+  input: unknown,
+): Promise<ContentChecks> {
+  const { credentialSubject: subject, id: credentialId } = credential;
+  const { operation, operationVersion, inputDigest, dataDigest, manifestDigest } = subject;
+  const dataHash = await hashIfAny(data);
+  const manifest_digest = checkHash('manifest', await hashIfAny(manifest), manifestDigest);
+  const inputHash = parseDigest(inputDigest);
+  return {
+    data_digest: checkHash('data', dataHash, dataDigest),
+    manifest_digest,
+    manifest:
+      manifest_digest.result === 'pass'
+        ? describeManifest(
+            await findManifestFault(manifest, { dataHash, inputHash, operation, operationVersion, credentialId }),
+          )
+        : notChecked('The manifest is not the one that was signed, so it was not read.'),
+    input_digest: await checkInput(operation, input, inputDigest),
+  };
+}
+
+function notVouchedFor(): ContentChecks {
+  const check = notChecked('The signature does not hold, so what it was to vouch for was not looked at.');
+  return { data_digest: check, manifest_digest: check, manifest: check, input_digest: check };
+}
+
+function describeManifest(fault: keyof typeof MANIFEST_FAULTS | undefined): Check {
+  return fault
+    ? fail(MANIFEST_FAULTS[fault])
+    : pass(
+        'The manifest matches its own hashes, the data, and the operation and input digest that the credential names.',
+      );
 }
 
 const OPTIONAL_CHECKS: readonly CheckName[] = ['input_digest', 'rerun'];

@@ -1,5 +1,7 @@
 #!/usr/bin/env node
 /** `context-evidence-kit`: start the service, or make a signing key. */
+import { didKey } from '../provenance/did.ts';
+import { createSigner } from '../provenance/ed25519.ts';
 import { newSeed, spellings } from './signing-key.ts';
 import { GENERATOR } from './version.ts';
 
@@ -14,8 +16,10 @@ const commands: Readonly<Record<string, () => Promise<void>>> = {
   // Loaded only then: the other commands need none of it.
   start: async () => (await import('./start.ts')).start(),
   keygen: async () => {
-    const { hex, secretKeyMultibase } = spellings(newSeed());
+    const seed = newSeed();
+    const { hex, secretKeyMultibase } = spellings(seed);
     print(`SIGNING_KEY=${hex}\nor SIGNING_KEY=${secretKeyMultibase}\n`);
+    print(`Its DID in local mode: ${didKey((await createSigner(seed)).publicKey)}\n`);
   },
   '--version': async () => print(`${GENERATOR.version}\n`),
   '--help': async () => print(USAGE),

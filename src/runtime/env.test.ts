@@ -16,13 +16,12 @@ const faultsOf = (env: Record<string, string>): readonly string[] => {
 describe('settings', () => {
   it('need nothing, and take an empty variable for an absent one', () => {
     const defaults = {
-      port: undefined,
-      host: '127.0.0.1',
-      dataDir: './data',
-      signingKey: undefined,
-      prices: {},
-      bodyLimitBytes: 8 * 1_024 * 1_024,
-      logLevel: 'info',
+      HOST: '127.0.0.1',
+      DATA_DIR: './data',
+      NETWORK: 'local',
+      PRICES: {},
+      BODY_LIMIT_BYTES: 8 * 1_024 * 1_024,
+      LOG_LEVEL: 'info',
     };
     expect(parseSettings({}, IDS)).toEqual(defaults);
     expect(parseSettings({ PORT: '', NETWORK: '', PRICES: '', SIGNING_KEY: '', HOST: '' }, IDS)).toEqual(defaults);
@@ -38,11 +37,11 @@ describe('settings', () => {
       SIGNING_KEY: 'ab'.repeat(32),
     };
     expect(parseSettings(env, IDS)).toMatchObject({
-      port: 0,
-      host: '::1',
-      prices: { 'conversation-prune': '1' },
-      bodyLimitBytes: 100,
-      signingKey: 'ab'.repeat(32),
+      PORT: 0,
+      HOST: '::1',
+      PRICES: { 'conversation-prune': '1' },
+      BODY_LIMIT_BYTES: 100,
+      SIGNING_KEY: new Uint8Array(32).fill(0xab),
     });
   });
 
@@ -78,7 +77,7 @@ describe('settings', () => {
     };
     const faults = faultsOf(env);
     expect(new Set(faults.map((fault) => fault.split(':')[0]))).toEqual(
-      new Set(['PORT', 'NETWORK', 'SIGNING_KEY', 'PRICES', 'LOG_LEVEL']),
+      new Set(['PORT', 'NETWORK', 'SIGNING_KEY', 'PRICES', 'LOG_LEVEL', 'HOST', 'NODE_ENV']),
     );
     expect(faults.join()).not.toContain('x7q');
   });

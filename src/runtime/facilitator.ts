@@ -5,6 +5,7 @@ import { toFacilitatorEvmSigner } from '@x402/evm';
 import { ExactEvmScheme } from '@x402/evm/exact/facilitator';
 import { createWalletClient, http, nonceManager, publicActions, type Chain, type Hex } from 'viem';
 import { privateKeyToAccount } from 'viem/accounts';
+import { RPC_PATIENCE } from '../payment/chain.ts';
 
 export interface FacilitatorOptions {
   readonly chain: Chain;
@@ -19,7 +20,7 @@ export function createInProcessFacilitator(options: FacilitatorOptions): Facilit
   const client = createWalletClient({
     account,
     chain: options.chain,
-    transport: http(options.rpcUrl),
+    transport: http(options.rpcUrl, RPC_PATIENCE),
     pollingInterval: options.pollingIntervalMs,
   }).extend(publicActions);
   const signer = toFacilitatorEvmSigner({

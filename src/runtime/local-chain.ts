@@ -2,9 +2,8 @@
  * The practice chain of local mode: anvil under Base Sepolia's chain id, with Circle's own USDC contract at Base Sepolia's
  * USDC address. It lives in memory and in one temporary folder, and dies with this process however that ends.
  */
-import { spawn, type ChildProcess } from 'node:child_process';
-import { once } from 'node:events';
-import { mkdtemp } from 'node:fs/promises';
+import { spawn } from 'node:child_process';
+import { mkdtemp, rm } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -17,7 +16,6 @@ import {
   keccak256,
   nonceManager,
   pad,
-  parseAbi,
   stringToBytes,
   type Abi,
   type Address,
@@ -25,6 +23,7 @@ import {
 } from 'viem';
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts';
 
+import { PRICE_DECIMALS } from '../operation.ts';
 import { BASE_SEPOLIA, BASE_SEPOLIA_USDC } from '../payment/networks.ts';
 
 export interface LocalChain {
@@ -74,14 +73,8 @@ const ADMIN_SLOT = keccak256(stringToBytes('org.zeppelinos.proxy.admin'));
  * @throws LocalChainMissing where the optional packages are not installed.
  */
 export async function startLocalChain(): Promise<LocalChain> {
-  const contracts = loadContracts();
-  const folder = await mkdtemp(join(tmpdir(), 'context-evidence-kit-'));
-  const { child, rpcUrl } = await startAnvil(folder);
-  const ended = once(child, 'exit').then(() => {});
-  const stop = async (): Promise<void> => {
-    child.stdin?.end();
-    await ended;
-  };
+  const [contracts, binary] = [loadContracts(), anvilBinary()];
+  const { rpcUrl, ended, stop } = await startAnvil(binary);
   try {
     return { rpcUrl, ended, stop, ...(await deployUsdc(rpcUrl, contracts)) };
   } catch (error) {
@@ -105,35 +98,46 @@ while kill -0 "$anvil" 2>/dev/null; do wait "$anvil"; done
 rm -rf "$LOCAL_CHAIN_FOLDER"
 `;
 
-async function startAnvil(folder: string): Promise<{ child: ChildProcess; rpcUrl: string }> {
+async function startAnvil(binary: string): Promise<Pick<LocalChain, 'rpcUrl' | 'ended' | 'stop'>> {
+  const folder = await mkdtemp(join(tmpdir(), 'context-evidence-kit-'));
   const options = ['--port', '0', '--host', '127.0.0.1', '--chain-id', String(BASE_SEPOLIA.id), '--accounts', '1'];
-  const child = spawn('sh', ['-c', SUPERVISOR, 'sh', anvilBinary(), ...options], {
+  const child = spawn('sh', ['-c', SUPERVISOR, 'sh', binary, ...options], {
     env: { PATH: process.env['PATH'], HOME: folder, TMPDIR: folder, LOCAL_CHAIN_FOLDER: folder },
     stdio: ['pipe', 'pipe', 'ignore'],
     // A Ctrl-C in the terminal goes to the whole foreground group; our own shutdown must still find a chain to settle on.
     detached: true,
   });
-  let output = '';
+  const exited = new Promise<void>((resolve) => {
+    child.once('exit', () => resolve());
+    child.once('error', () => resolve());
+  });
+  // The shell removes the folder; once more, for the case that it was killed itself.
+  const ended = exited.then(() => rm(folder, { recursive: true, force: true }));
+  const stop = async (): Promise<void> => {
+    child.stdin.end();
+    await ended;
+  };
+  let timer: NodeJS.Timeout | undefined;
   const listening = new Promise<string>((resolve, reject) => {
     const fail = (): void => reject(new Error('anvil did not start'));
-    child.once('error', fail);
-    child.once('exit', fail);
-    const timer = setTimeout(fail, BOOT_TIMEOUT_MS);
-    child.stdout?.on('data', (chunk: Buffer) => {
-      if (output === 'done') return; // keep draining, or anvil would block on a full pipe
+    timer = setTimeout(fail, BOOT_TIMEOUT_MS);
+    ended.then(fail, fail);
+    let output = '';
+    child.stdout.on('data', (chunk: Buffer) => {
+      if (timer === undefined) return; // keep draining, or anvil would block on a full pipe
       output += chunk.toString();
       const address = /Listening on (\S+)\n/.exec(output)?.[1];
-      if (address === undefined) return;
-      output = 'done';
-      clearTimeout(timer);
-      resolve(`http://${address}`);
+      if (address !== undefined) resolve(`http://${address}`);
     });
   });
   try {
-    return { child, rpcUrl: await listening };
+    return { rpcUrl: await listening, ended, stop };
   } catch (error) {
-    child.stdin?.end();
+    await stop();
     throw error;
+  } finally {
+    clearTimeout(timer);
+    timer = undefined;
   }
 }
 
@@ -182,7 +186,7 @@ async function deployUsdc(
   };
   const { name } = BASE_SEPOLIA_USDC;
   const owner = minter.address;
-  await send('initialize', [name, name, 'USD', 6, owner, owner, owner, owner]);
+  await send('initialize', [name, name, 'USD', PRICE_DECIMALS, owner, owner, owner, owner]);
   await send('initializeV2', [name]);
   await send('initializeV2_1', [PROXY_ADMIN]);
   await send('initializeV2_2', [[], name]);
@@ -251,6 +255,3 @@ function anvilBinary(): string {
     throw new LocalChainMissing(name, { cause });
   }
 }
-
-/** The part of ERC-20 that a person who looks at balances needs. */
-export const BALANCE_ABI = parseAbi(['function balanceOf(address account) view returns (uint256)']);

@@ -1,35 +1,44 @@
 /** Routes of local mode only: practice money, and where the practice chain is. They answer loopback callers only. */
-import type { Hono } from 'hono';
-import { isAddress } from 'viem';
+import type { Env, Hono } from 'hono';
+import { isAddress, zeroAddress } from 'viem';
 import { z } from 'zod';
-import { route } from '../app.ts';
 import { validate } from '../operations/validate.ts';
+import { BASE_SEPOLIA_USDC } from '../payment/networks.ts';
 import { problemResponse } from '../problem.ts';
-import { readJsonBody } from '../surfaces/json-body.ts';
+import { requireJsonBody } from '../surfaces/json-body.ts';
+import { route } from '../surfaces/route.ts';
 import { isLoopbackHost } from './env.ts';
 import type { LocalChain } from './local-chain.ts';
 
-/** 10 USDC in atomic units: 2,000 calls of the dearest price that there was at first. */
-export const FAUCET_AMOUNT = 10_000_000n;
+export const LOCAL_PATHS = { info: '/local/info', faucet: '/local/faucet' } as const;
+
+/** 10 USDC in atomic units. */
+const FAUCET_AMOUNT = 10_000_000n;
 
 const faucetInput = z.strictObject({
   address: z.string().refine((text) => isAddress(text, { strict: false }), 'must be an EVM address'),
 });
 
-export function mountLocalRoutes(app: Hono, chain: LocalChain): void {
+/** The contract mints to neither: it has blacklisted itself. */
+const REFUSED: readonly string[] = [zeroAddress, BASE_SEPOLIA_USDC.address.toLowerCase()];
+
+export function mountLocalRoutes<E extends Env>(app: Hono<E>, chain: LocalChain): void {
   app.use('/local/*', async (c, next) => {
     if (isLocalCaller(c.req.raw.headers)) return next();
     return problemResponse({ code: 'forbidden_origin' });
   });
-  route(app, 'GET', '/local/info', (c) => {
+  route(app, 'GET', LOCAL_PATHS.info, (c) => {
     const { rpcUrl, chainId, usdc, payTo } = chain;
     return c.json({ rpcUrl, chainId, usdc, payTo });
   });
-  route(app, 'POST', '/local/faucet', async (c) => {
-    const body = await readJsonBody(c.req.raw);
-    const input = body?.ok === false ? body : validate(faucetInput, body?.value);
+  route(app, 'POST', LOCAL_PATHS.faucet, async (c) => {
+    const body = await requireJsonBody(c.req.raw);
+    const input = body.ok ? validate(faucetInput, body.value) : body;
     if (!input.ok) return problemResponse(input.problem);
     const address = input.value.address;
+    if (REFUSED.includes(address.toLowerCase())) {
+      return problemResponse({ code: 'invalid_request', path: '/address', detail: 'USDC cannot be held there' });
+    }
     const transaction = await chain.mint(address, FAUCET_AMOUNT);
     return c.json({ address, amount: String(FAUCET_AMOUNT), currency: 'practice USDC, atomic units', transaction });
   });

@@ -2,24 +2,23 @@
 import { Server as HttpServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { createAdaptorServer } from '@hono/node-server';
-import { x402ResourceServer } from '@x402/core/server';
-import { ExactEvmScheme } from '@x402/evm/exact/server';
-
 import { createApp } from '../app.ts';
 import type { AnswerIssuer } from '../operations/execute.ts';
-import { operations as allOperations } from '../operations/list.ts';
+import { operations } from '../operations/list.ts';
 import { createChainView } from '../payment/chain.ts';
+import { createGate } from '../payment/gate.ts';
 import { createMemoryLedger, ROW_GRACE_SECONDS } from '../payment/ledger.ts';
 import { BASE_SEPOLIA, BASE_SEPOLIA_USDC } from '../payment/networks.ts';
 import { createSealer, STORE_SECRET_BYTES } from '../payment/seal.ts';
-import { didDocument, didKey, verificationMethodId } from '../provenance/did.ts';
+import { didDocument, didKey } from '../provenance/did.ts';
 import { createSigner } from '../provenance/ed25519.ts';
+import { issuerOf } from '../provenance/envelope.ts';
 import type { Settings } from './env.ts';
 import { createInProcessFacilitator } from './facilitator.ts';
 import { LOCAL_POLLING_INTERVAL_MS, startLocalChain, type LocalChain } from './local-chain.ts';
 import { mountLocalRoutes } from './local-routes.ts';
 import { errorFields, type Log } from './log.ts';
-import { loadOrCreateSeed, parseSigningKey } from './signing-key.ts';
+import { loadOrCreateSeed } from './signing-key.ts';
 import { GENERATOR } from './version.ts';
 
 export interface LocalService {
@@ -31,7 +30,9 @@ export interface LocalService {
 }
 
 /** The port that the README names; taken when PORT is unset and it is free. */
-const DEFAULT_PORT = 4_021;
+export const DEFAULT_PORT = 4_021;
+/** How long a shutdown waits for requests that are still arriving. */
+const DRAIN_MS = 10_000;
 const SWEEP_INTERVAL_MS = 3_600_000;
 
 /**
@@ -40,9 +41,7 @@ const SWEEP_INTERVAL_MS = 3_600_000;
  * @throws LocalChainMissing where the optional packages are not installed; Error where PORT is given and taken.
  */
 export async function startLocalService(settings: Settings, log: Log): Promise<LocalService> {
-  const seed = await (settings.signingKey === undefined
-    ? loadOrCreateSeed(settings.dataDir)
-    : required(parseSigningKey(settings.signingKey)));
+  const seed = settings.SIGNING_KEY ?? (await loadOrCreateSeed(settings.DATA_DIR));
   const chain = await startLocalChain();
   try {
     return await serve(chain, seed, settings, log);
@@ -53,23 +52,21 @@ export async function startLocalService(settings: Settings, log: Log): Promise<L
 }
 
 async function serve(chain: LocalChain, seed: Uint8Array, settings: Settings, log: Log): Promise<LocalService> {
-  const pending: { fetch?: (request: Request) => Response | Promise<Response> } = {};
+  const app: { fetch?: (request: Request) => Response | Promise<Response> } = {};
+  // The port is known only when it listens, and the app names its own URL: in between there is nothing to serve.
   const server = createAdaptorServer({
-    fetch: (request) => pending.fetch?.(request) ?? new Response(null, { status: 503 }),
+    fetch: (request) => app.fetch?.(request) ?? new Response(null, { status: 503 }),
   });
   const port = await listen(server, settings);
-  const url = `http://${settings.host.includes(':') ? `[${settings.host}]` : settings.host}:${port}`;
+  const url = `http://${settings.HOST.includes(':') ? `[${settings.HOST}]` : settings.HOST}:${port}`;
 
   const signer = await createSigner(seed);
   const did = didKey(signer.publicKey);
-  const now = (): number => Date.now();
   const issuer: AnswerIssuer = {
-    did,
-    verificationMethod: await verificationMethodId(did, signer.publicKey),
-    signer,
+    ...(await issuerOf(did, signer)),
     generator: GENERATOR,
     environment: 'local',
-    now: () => new Date(now()),
+    now: () => new Date(),
     newId: () => crypto.randomUUID(),
   };
   const usdc = BASE_SEPOLIA_USDC;
@@ -79,33 +76,42 @@ async function serve(chain: LocalChain, seed: Uint8Array, settings: Settings, lo
     privateKey: chain.facilitatorKey,
     pollingIntervalMs: LOCAL_POLLING_INTERVAL_MS,
   });
+  const report = (event: string, error: unknown, requestId: string): void =>
+    log('error', event, { requestId, ...errorFields(error) });
   const ledger = createMemoryLedger();
   const view = createChainView({ rpcUrl: chain.rpcUrl, chain: BASE_SEPOLIA, usdc: usdc.address });
-  const app = createApp({
-    server: new x402ResourceServer(facilitator).register(usdc.caip2, new ExactEvmScheme()),
+  const gate = createGate({
+    facilitator,
     chain: view,
     ledger,
     sealer: await createSealer(crypto.getRandomValues(new Uint8Array(STORE_SECRET_BYTES))),
     issuer,
     usdc,
     payTo: chain.payTo,
-    now,
-    onError: (event, error) => log('error', event, errorFields(error)),
-    operations: allOperations.map((operation) => ({
-      ...operation,
-      price: settings.prices[operation.id] ?? operation.price,
-    })),
-    publicUrl: url,
-    didDocument: await didDocument(did, [signer]),
-    bodyLimitBytes: settings.bodyLimitBytes,
-    ready: () => view.reachable(),
+    report,
   });
-  mountLocalRoutes(app, chain);
-  pending.fetch = (request) => app.fetch(request);
+  const hono = createApp({
+    operations: operations.map((operation) => ({
+      ...operation,
+      price: settings.PRICES[operation.id] ?? operation.price,
+    })),
+    gate,
+    chain: view,
+    issuer,
+    didDocument: await didDocument(did, [signer]),
+    usdc,
+    payTo: chain.payTo,
+    publicUrl: url,
+    bodyLimitBytes: settings.BODY_LIMIT_BYTES,
+    report,
+    onAnswer: (answer) => log('info', 'answered', answer),
+  });
+  mountLocalRoutes(hono, chain);
+  app.fetch = hono.fetch;
 
   const sweep = setInterval(() => {
     ledger
-      .sweep(now() / 1_000 - ROW_GRACE_SECONDS)
+      .sweep(Date.now() / 1_000 - ROW_GRACE_SECONDS)
       .catch((error: unknown) => log('error', 'sweep_failed', errorFields(error)));
   }, SWEEP_INTERVAL_MS).unref();
 
@@ -115,8 +121,12 @@ async function serve(chain: LocalChain, seed: Uint8Array, settings: Settings, lo
     await new Promise<void>((resolve) => {
       server.close(() => resolve());
       // A connection whose last answer is still to come is not idle now; it must not linger when it is.
-      if (server instanceof HttpServer) server.keepAliveTimeout = 1;
+      if (!(server instanceof HttpServer)) return;
+      server.keepAliveTimeout = 1;
+      // Whoever is still sending his request by then has not paid for it.
+      setTimeout(() => server.closeAllConnections(), DRAIN_MS).unref();
     });
+    await gate.idle();
     await chain.stop();
   };
   return { url, did, chain, close: () => (closing ??= close()) };
@@ -124,13 +134,13 @@ async function serve(chain: LocalChain, seed: Uint8Array, settings: Settings, lo
 
 type Server = ReturnType<typeof createAdaptorServer>;
 
-async function listen(server: Server, { host, port }: Settings): Promise<number> {
+async function listen(server: Server, { HOST, PORT }: Settings): Promise<number> {
   try {
-    return await listenOn(server, host, port ?? DEFAULT_PORT);
+    return await listenOn(server, HOST, PORT ?? DEFAULT_PORT);
   } catch (error) {
-    const taken = error instanceof Error && 'code' in error && error.code === 'EADDRINUSE';
-    if (!taken || port !== undefined) throw error;
-    return listenOn(server, host, 0);
+    if (!(error instanceof Error && 'code' in error && error.code === 'EADDRINUSE')) throw error;
+    if (PORT !== undefined) throw new Error(`PORT: ${PORT} is taken; leave it out for a free one`, { cause: error });
+    return listenOn(server, HOST, 0);
   }
 }
 
@@ -142,9 +152,4 @@ function listenOn(server: Server, host: string, port: number): Promise<number> {
       resolve((server.address() as AddressInfo).port);
     });
   });
-}
-
-function required<T>(value: T | undefined): T {
-  if (value === undefined) throw new Error('the settings were not checked');
-  return value;
 }

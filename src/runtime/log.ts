@@ -8,7 +8,7 @@ export type Log = (level: 'error' | 'info', event: string, fields?: Readonly<Rec
 
 const RANK = { silent: 0, error: 1, info: 2 } as const;
 
-export function createLog(threshold: Settings['logLevel'], write: (line: string) => void): Log {
+export function createLog(threshold: Settings['LOG_LEVEL'], write: (line: string) => void): Log {
   return (level, event, fields = {}) => {
     if (RANK[level] > RANK[threshold]) return;
     write(`${JSON.stringify({ time: new Date().toISOString(), level, event, ...fields })}\n`);

@@ -1,10 +1,9 @@
 /** The service's Ed25519 seed: from SIGNING_KEY, else from DATA_DIR, where the first start of local mode puts one. */
-import { mkdir, open, readFile } from 'node:fs/promises';
+import { link, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { decodeSecretKey, encodeSecretKey } from '../provenance/multikey.ts';
-import { toHex } from '../provenance/canonical.ts';
+import { fromHex, toHex } from '../provenance/canonical.ts';
+import { decodeSecretKey, encodeSecretKey, KEY_BYTES } from '../provenance/multikey.ts';
 
-const SEED_BYTES = 32;
 const FILE_NAME = 'signing-key';
 
 /** Both spellings of one seed that SIGNING_KEY takes. */
@@ -14,7 +13,7 @@ export interface KeySpellings {
   readonly secretKeyMultibase: string;
 }
 
-export const newSeed = (): Uint8Array<ArrayBuffer> => crypto.getRandomValues(new Uint8Array(SEED_BYTES));
+export const newSeed = (): Uint8Array => crypto.getRandomValues(new Uint8Array(KEY_BYTES));
 
 export const spellings = (seed: Uint8Array): KeySpellings => ({
   hex: toHex(seed),
@@ -23,33 +22,47 @@ export const spellings = (seed: Uint8Array): KeySpellings => ({
 
 /** The seed, or undefined where the text is neither spelling. */
 export function parseSigningKey(text: string): Uint8Array | undefined {
-  if (/^[0-9a-f]{64}$/i.test(text)) {
-    return Uint8Array.from(text.match(/../g) ?? [], (byte) => Number.parseInt(byte, 16));
-  }
+  if (/^[0-9a-f]{64}$/i.test(text)) return fromHex(text);
   const decoded = decodeSecretKey(text);
   return decoded.ok ? decoded.key : undefined;
 }
 
 /**
- * The seed kept in `dataDir`, readable by its owner only; made where there is none. Two first starts at once agree on one.
+ * The seed kept in `dataDir`, readable by its owner only; made where there is none. Of several first starts at once, all
+ * take the key of one: a link appears whole or not at all, and never over another.
  *
  * @throws Error if the file holds something else: a damaged key must be noticed, not replaced.
  */
 export async function loadOrCreateSeed(dataDir: string): Promise<Uint8Array> {
-  await mkdir(dataDir, { recursive: true });
+  await mkdir(dataDir, { recursive: true }).catch((cause: unknown) => {
+    throw new Error(`DATA_DIR: ${dataDir} is no folder that can be made or used (${String(codeOf(cause))})`, { cause });
+  });
   const path = join(dataDir, FILE_NAME);
-  try {
-    const file = await open(path, 'wx', 0o600);
-    const seed = newSeed();
-    await file.writeFile(`${toHex(seed)}\n`);
-    await file.close();
-    return seed;
-  } catch (error) {
-    if (!isExisting(error)) throw error;
+  const draft = `${path}.${process.pid}.${crypto.randomUUID()}`;
+  let text = await readIfAny(path);
+  if (text === undefined) {
+    await writeFile(draft, `${toHex(newSeed())}\n`, { mode: 0o600 });
+    try {
+      await link(draft, path);
+    } catch (error) {
+      if (codeOf(error) !== 'EEXIST') throw error;
+    } finally {
+      await rm(draft);
+    }
+    text = await readFile(path, 'utf8');
   }
-  const seed = parseSigningKey((await readFile(path, 'utf8')).trim());
+  const seed = parseSigningKey(text.trim());
   if (!seed) throw new Error(`${path} holds no signing key; move it away to get a new one`);
   return seed;
 }
 
-const isExisting = (error: unknown): boolean => error instanceof Error && 'code' in error && error.code === 'EEXIST';
+async function readIfAny(path: string): Promise<string | undefined> {
+  try {
+    return await readFile(path, 'utf8');
+  } catch (error) {
+    if (codeOf(error) === 'ENOENT') return undefined;
+    throw error;
+  }
+}
+
+const codeOf = (error: unknown): unknown => (error instanceof Error && 'code' in error ? error.code : undefined);

@@ -9,13 +9,7 @@ export interface Sample {
   readonly response: Envelope<unknown>;
 }
 
-/** Answers the sample; it is computed and signed once, as its input never changes. */
-export function createSample(operation: Operation, issuer: AnswerIssuer): () => Promise<Sample> {
-  let sample: Promise<Sample> | undefined;
-  return () => (sample ??= compute(operation, issuer));
-}
-
-async function compute(operation: Operation, issuer: AnswerIssuer): Promise<Sample> {
+export async function createSample(operation: Operation, issuer: AnswerIssuer): Promise<Sample> {
   const request = operation.example;
   const inputDigest = await requestDigest(operation.id, request);
   const execution = await execute(operation, request, { inputDigest, issuer, sample: true });

@@ -1,6 +1,7 @@
 /** `GET /`: what this service is, what it sells, and where everything stands. */
 import { formatUnits } from 'viem';
-import type { Operation } from '../operation.ts';
+import { z } from 'zod';
+import { PRICE_DECIMALS, type Operation } from '../operation.ts';
 import { operationPath, PATHS, samplePath } from './links.ts';
 
 export interface ServiceFacts {
@@ -13,8 +14,7 @@ export interface ServiceFacts {
   readonly operations: readonly Operation[];
 }
 
-export const USDC_DECIMALS = 6;
-export const inUsdc = (atomic: string): string => formatUnits(BigInt(atomic), USDC_DECIMALS);
+const inUsdc = (atomic: string): string => formatUnits(BigInt(atomic), PRICE_DECIMALS);
 
 export function serviceIndex({ name, version, publicUrl, did, payment, operations }: ServiceFacts): object {
   const url = (path: string): string => publicUrl + path;
@@ -27,13 +27,18 @@ export function serviceIndex({ name, version, publicUrl, did, payment, operation
     operations: operations.map((operation) => ({
       id: operation.id,
       title: operation.title,
+      summary: operation.summary,
       description: operation.description,
+      roi: operation.roi,
+      audience: operation.audience,
+      inputSchema: z.toJSONSchema(operation.input, { io: 'input' }),
       price: { amount: inUsdc(operation.price), atomic: operation.price, currency: 'USDC', failedCallsCharged: false },
       method: 'POST',
       url: url(operationPath(operation)),
       sample: url(samplePath(operation)),
     })),
     docs: {
+      charged: 'Answers of status pass and fail are charged; unknown, unsupported and all errors are not.',
       call: 'POST JSON to an operation. Without payment it answers 402 and PAYMENT-REQUIRED; sign that with any x402 v2 client and send it again with PAYMENT-SIGNATURE.',
       retry:
         'After a lost answer or a 503, send the same request with the same PAYMENT-SIGNATURE: it is never charged twice.',

@@ -4,7 +4,7 @@
  */
 import { validate } from '../operations/validate.ts';
 import type { Operation } from '../operation.ts';
-import { problemResponse, type Result } from '../problem.ts';
+import { jsonPointer, problemResponse, type Problem, type Result } from '../problem.ts';
 import { digest, isJsonObject } from '../provenance/canonical.ts';
 import type { DidDocument } from '../provenance/did.ts';
 import { conclude, readEnvelope, verifyEnvelope, type Check, type Checks } from '../provenance/verify.ts';
@@ -12,30 +12,47 @@ import { conclude, readEnvelope, verifyEnvelope, type Check, type Checks } from 
 export interface VerifyDependencies {
   readonly operations: readonly Operation[];
   readonly didDocument: DidDocument;
-  /** Milliseconds since the epoch. */
-  readonly now: () => number;
+  readonly now: () => Date;
 }
 
 /** Re-runs are free, so they are few: enough for an auditor, too few to use the engines with. */
 const RERUNS_PER_MINUTE = 60;
 
 /** Answers 200 with a verdict, whatever the verdict; 400 where there is nothing to verify. */
-export function createVerifyHandler(
-  dependencies: VerifyDependencies,
-): (body: Result<unknown> | undefined) => Promise<Response> {
+export function createVerifyHandler(dependencies: VerifyDependencies): (body: Result<unknown>) => Promise<Response> {
   const { operations, didDocument, now } = dependencies;
   const takeRerun = createRateLimit(RERUNS_PER_MINUTE, now);
   return async (body) => {
-    if (!body) return problemResponse({ code: 'invalid_request', path: '', detail: 'a JSON body is required' });
     if (!body.ok) return problemResponse(body.problem);
-    const { input, ...envelope } = isJsonObject(body.value) ? body.value : {};
-    const read = readEnvelope(isJsonObject(body.value) ? envelope : body.value);
+    if (!isJsonObject(body.value)) return problemResponse(NO_OBJECT);
+    const { input, ...envelope } = body.value;
+    const [foreign] = Object.keys(envelope).filter((name) => name !== 'data' && name !== '_provenance');
+    if (foreign !== undefined) return problemResponse(notSigned(foreign));
+    const read = readEnvelope(envelope);
     if (!read.ok) return problemResponse(read.problem);
-    const { checks } = await verifyEnvelope({ envelope, input, trusted: didDocument, now: new Date(now()) });
+    const { checks } = await verifyEnvelope({ envelope, input, trusted: didDocument, now: now() });
     const { credentialSubject: subject } = read.envelope._provenance.credential;
     const rerun = await runAgain({ checks, subject, input, operations, takeRerun });
-    return Response.json(conclude({ ...checks, rerun }), { headers: { 'Cache-Control': 'no-store' } });
+    const verdict = { ...conclude({ ...checks, rerun }), ...(isOurs(checks) && { about: aboutOf(subject) }) };
+    return Response.json(verdict, { headers: { 'Cache-Control': 'no-store' } });
   };
+}
+
+const NO_OBJECT: Problem = { code: 'invalid_request', path: '', detail: 'expected an object' };
+
+const notSigned = (name: string): Problem => ({
+  code: 'invalid_request',
+  path: jsonPointer([name]),
+  detail: 'only data, _provenance and input are looked at, and nothing vouches for anything else',
+});
+
+const isOurs = ({ signature, issuer }: Checks): boolean => signature.result === 'pass' && issuer.result === 'pass';
+
+/** What the signed credential says the answer is, so that a sample is not taken for a paid answer. */
+function aboutOf(subject: unknown): object {
+  if (!isJsonObject(subject)) return {};
+  const { operation, operationVersion, charged, sample = false, environment = 'production' } = subject;
+  return { operation, operationVersion, charged, sample, environment };
 }
 
 interface Rerun {
@@ -49,8 +66,7 @@ interface Rerun {
 /** Only what this service signed for just this input is run again: nothing else is owed an engine's time. */
 async function runAgain({ checks, subject, input, operations, takeRerun }: Rerun): Promise<Check> {
   if (input === undefined) return notChecked('Send the input along to have the answer computed again.');
-  const ours = [checks.signature, checks.issuer, checks.input_digest].every(({ result }) => result === 'pass');
-  if (!ours || !isJsonObject(subject)) {
+  if (!isOurs(checks) || checks.input_digest.result !== 'pass' || !isJsonObject(subject)) {
     return notChecked('Only an answer that this service signed for this very input is computed again.');
   }
   const operation = operations.find(({ id }) => id === subject['operation']);
@@ -63,19 +79,20 @@ async function runAgain({ checks, subject, input, operations, takeRerun }: Rerun
   const outcome = await operation.run(valid.value);
   const equal = outcome.kind === 'answer' && (await digest(outcome.data)) === subject['dataDigest'];
   return equal
-    ? { result: 'pass', reason: 'Computed again from the input, the answer is the same.' }
-    : { result: 'fail', reason: 'Computed again from the input, the answer is different.' };
+    ? { result: 'pass', reason: 'Computed again from the input, the answer is the one that was signed.' }
+    : { result: 'fail', reason: 'Computed again from the input, the answer is not the one that was signed.' };
 }
 
 const notChecked = (reason: string): Check => ({ result: 'not_checked', reason });
 
 /** A token bucket: a full minute's worth at once, then refilled steadily. */
-function createRateLimit(perMinute: number, now: () => number): () => boolean {
+function createRateLimit(perMinute: number, now: () => Date): () => boolean {
   let tokens = perMinute;
-  let filledAt = now();
+  let filledAt = now().getTime();
   return () => {
-    tokens = Math.min(perMinute, tokens + ((now() - filledAt) / 60_000) * perMinute);
-    filledAt = now();
+    const time = now().getTime();
+    tokens = Math.min(perMinute, tokens + ((time - filledAt) / 60_000) * perMinute);
+    filledAt = time;
     if (tokens < 1) return false;
     tokens -= 1;
     return true;

@@ -81,7 +81,8 @@ const BODIES: Readonly<
     'invalid_request',
     '/messages',
   ],
-  '200,000 messages': [{ ...EXAMPLE, messages: Array(200_000).fill(1) }, 400, 'invalid_request', '/messages'],
+  '90,000 messages': [{ ...EXAMPLE, messages: Array(90_000).fill(1) }, 400, 'invalid_request', '/messages'],
+  '100,000 names': [`{${Array.from({ length: 100_000 }, (_, i) => `"${i}":1`).join(',')}}`, 400, 'too_many_values'],
   'more bytes than are taken': [new Uint8Array(BODY_LIMIT_BYTES + 1).fill(32), 413, 'payload_too_large'],
 };
 
@@ -121,6 +122,18 @@ describe('hostile bodies with a good payment', () => {
 
   it('left the payment good: it still buys an answer', async () => {
     expect((await post(EXAMPLE, payWith(payment))).status).toBe(200);
+  });
+});
+
+describe('an answer of another kind of payment', () => {
+  it('is not to be had: a Permit2 signature beside an authorization that nobody signed', async () => {
+    const payload = structuredClone(decodeHeader(await freshPayment(service))) as unknown as {
+      payload: { authorization: { from: string; nonce: string } } & Record<string, unknown>;
+    };
+    payload.payload.authorization.from = `0x${'de'.repeat(20)}`;
+    payload.payload['permit2Authorization'] = { from: `0x${'de'.repeat(20)}` };
+    const response = await post(EXAMPLE, payWith(encodeHeader(payload)));
+    expect([response.status, ((await response.json()) as { code: string }).code]).toEqual([400, 'malformed_payment']);
   });
 });
 
@@ -235,6 +248,11 @@ describe('methods and paths', () => {
     },
   );
 
+  it('a URL with a user name is refused, not failed', async () => {
+    const absolute = service.endpoint.replace('http://', 'http://a:b@');
+    expect(await rawPost(absolute, JSON.stringify(EXAMPLE), payWith(await freshPayment(service)))).toBe(400);
+  });
+
   it('a method override is not honoured', async () => {
     const response = await fetch(service.endpoint, { headers: { 'X-HTTP-Method-Override': 'POST' } });
     expect(response.status).toBe(405);
@@ -257,8 +275,13 @@ describe('methods and paths', () => {
     '/api/v1/conversation-prune?x=1',
     '/api/v1/conversation-prune%3Fx',
     '/api/v1/conversation-prune#x',
-  ])('%s, sent as it stands, is 402 or 404 and never an answer', async (path) => {
-    expect([402, 404]).toContain(await rawPost(path, JSON.stringify(EXAMPLE)));
+  ])('%s, sent as it stands, is challenged where a paid copy is answered, and unknown where not', async (path) => {
+    const unpaid = await rawPost(path, JSON.stringify(EXAMPLE));
+    const paid = await rawPost(path, JSON.stringify(EXAMPLE), payWith(await freshPayment(service)));
+    expect([
+      [402, 200],
+      [404, 404],
+    ]).toContainEqual([unpaid, paid]);
   });
 
   it('GET serves HEAD, and refuses POST, on the free paths', async () => {
@@ -295,6 +318,7 @@ describe('hostile evidence', () => {
       { data: 1, _provenance: { manifest: {}, credential: { proof: [] } } },
       [400, '/_provenance/credential/proof'],
     ],
+    ['a member that nothing vouches for', { data: 1, _provenance: {}, note: 1 }, [400, '/note']],
     ['empty parts', { data: 1, _provenance: { manifest: {}, credential: { proof: {} } } }, [200, 'contradicted']],
   ])('%s', async (_, body, expected) => {
     const [status, outcome] = await verdictOf(body);
@@ -307,7 +331,6 @@ describe('hostile evidence', () => {
     const proof = credential['proof'] as Record<string, unknown>;
     const forgeries = [
       { ...answer, _provenance: { ...answer._provenance, extra: 1 } },
-      { ...answer, extra: 1 },
       { ...answer, _provenance: { manifest, credential: { ...credential, extra: 1 } } },
       { ...answer, _provenance: { manifest, credential: { ...credential, proof: { ...proof, nonce: 'x' } } } },
       { ...answer, _provenance: { manifest, credential: { ...credential, issuer: 'did:web:example.com' } } },
@@ -343,7 +366,16 @@ describe('local routes', () => {
   it('give practice money to an address, and to nothing else', async () => {
     const { account } = await newWallet(service);
     expect(await balanceOf(service.chain, account.address)).toBe(10_000_000n);
-    for (const body of ['', '[]', { address: 'x' }, { address: account.address, amount: 1 }, { address: null }]) {
+    const nobody = { address: `0x${'0'.repeat(40)}` };
+    for (const body of [
+      '',
+      '[]',
+      nobody,
+      { address: service.chain.usdc },
+      { address: 'x' },
+      { address: account.address, amount: 1 },
+      { address: null },
+    ]) {
       const response = await postJson(`${service.url}/local/faucet`, body);
       expect([response.status, ((await response.json()) as { code: string }).code]).toEqual([400, 'invalid_request']);
     }

@@ -108,6 +108,7 @@ describe('the payer', () => {
       verified: true,
       outcome: 'verified',
       checks: { rerun: { result: 'pass' } },
+      about: { operation: 'conversation-prune', charged: String(PRICE), sample: false, environment: 'local' },
     });
   });
 
@@ -198,6 +199,7 @@ describe('the developer', () => {
     expect(await verify({ ...answer, input: request })).toMatchObject({
       verified: true,
       checks: { rerun: { result: 'pass' } },
+      about: { sample: true, charged: '0' },
     });
   });
 
