@@ -61,10 +61,12 @@ export async function benchCall(): Promise<void> {
   row('request digest', await medianMs(() => requestDigest(operation.id, request)), { name: 'JSON.parse', ms: parse });
   const engine = await medianMs(() => operation.run(request));
   row('engine', engine);
-  const whole = await medianMs(() => execute(operation, request, { issuer, inputDigest }));
+  const outcome = await operation.run(request);
+  const answered = { ...operation, run: async () => outcome };
+  const evidence = await medianMs(() => execute(answered, request, { issuer, inputDigest }));
   const limit = await medianMs(async () => signer.sign(await sha256(canonicalJson(envelope.data))));
   row('canonical JSON + SHA-256 + Ed25519 of the answer', limit);
-  row('evidence (engine and evidence, less engine)', Math.max(0, whole - engine), { name: 'that limit', ms: limit });
+  row('evidence: manifest, credential, signature', evidence, { name: 'that limit', ms: limit });
   const trusted = await didDocument(did, [signer]);
   const signature = await signer.sign(await sha256(canonicalJson(envelope.data)));
   const verifyLimit = await medianMs(async () => {
