@@ -34,9 +34,17 @@ interface Started {
 }
 
 function run(args: string[], env: Record<string, string> = {}): { child: ChildProcess; output: () => string } {
-  const { PATH } = process.env;
-  const child = spawn(process.execPath, [CLI, ...args], {
-    env: { PATH, TMPDIR: folder, DATA_DIR: join(folder, 'data'), ...env },
+  return runCommand([process.execPath, CLI, ...args], env);
+}
+
+function runCommand(
+  [command = '', ...args]: string[],
+  env: Record<string, string>,
+): { child: ChildProcess; output: () => string } {
+  const { PATH, HOME } = process.env;
+  const child = spawn(command, args, {
+    cwd: join(import.meta.dirname, '../..'),
+    env: { PATH, HOME, TMPDIR: folder, DATA_DIR: join(folder, 'data'), ...env },
   });
   running.push(child);
   let output = '';
@@ -46,8 +54,8 @@ function run(args: string[], env: Record<string, string> = {}): { child: ChildPr
   return { child, output: () => output };
 }
 
-async function start(env: Record<string, string> = {}): Promise<Started> {
-  const { child, output } = run(['start'], env);
+async function start(env: Record<string, string> = {}, command = [process.execPath, CLI, 'start']): Promise<Started> {
+  const { child, output } = runCommand(command, env);
   await vi.waitFor(() => expect(output()).toContain('Ctrl-C'), { timeout: 20_000, interval: 20 });
   const [, url = ''] = /listening\s+(\S+)/.exec(output()) ?? [];
   const [, rpcUrl = ''] = /chain\s+(\S+)/.exec(output()) ?? [];
@@ -79,6 +87,15 @@ describe('the end', () => {
       { timeout: 5_000 },
     );
     expect(await readdir(join(folder, 'data'))).toEqual(['signing-key']);
+  });
+
+  it('of npm, which only passes signals on, leaves none either', async () => {
+    const { child, url, rpcUrl } = await start({ PORT: '0' }, ['npm', 'start']);
+    child.kill('SIGTERM');
+    await exitOf(child);
+    await vi.waitFor(async () => expect([await answers(url), await answers(rpcUrl)]).toEqual([false, false]), {
+      timeout: 5_000,
+    });
   });
 
   it('waits for a call that was begun, and answers it', async () => {
