@@ -16,7 +16,9 @@ export type Problem =
   | { readonly code: 'unsafe_number'; readonly path: JsonPointer }
   // The request as a value
   | { readonly code: 'invalid_request'; readonly path: JsonPointer; readonly detail: string }
-  | { readonly code: 'payload_too_large'; readonly limit_bytes: number }
+  | { readonly code: 'context/invalid_request'; readonly path: JsonPointer; readonly detail: string }
+  /** The body, or with `path` one text in it. */
+  | { readonly code: 'payload_too_large'; readonly limit_bytes: number; readonly path?: JsonPointer }
   | { readonly code: 'unsupported_media_type' }
   | { readonly code: 'not_found' }
   | { readonly code: 'method_not_allowed'; readonly allow: readonly string[] }
@@ -38,6 +40,9 @@ export type Problem =
 export type Result<T> = { readonly ok: true; readonly value: T } | { readonly ok: false; readonly problem: Problem };
 
 export type ProblemCode = Problem['code'];
+
+/** What an operation may call an input that it refuses. */
+export type InvalidRequestCode = 'invalid_request' | 'context/invalid_request';
 
 export interface ProblemBody {
   /** What happened and why, for a person. */
@@ -98,6 +103,7 @@ function describe(problem: Problem): Description {
         problem,
       );
     case 'invalid_request':
+    case 'context/invalid_request':
       return badRequest(`The value at ${at(problem.path)} is not accepted: ${problem.detail}.`, problem);
     case 'malformed_payment':
       return badRequest(
@@ -107,8 +113,8 @@ function describe(problem: Problem): Description {
     case 'payload_too_large':
       return {
         status: 413,
-        error: `The body is larger than ${problem.limit_bytes} bytes. ${FREE}`,
-        evidence: { limit_bytes: problem.limit_bytes },
+        error: `${textAt(problem.path)} is larger than ${problem.limit_bytes} bytes. ${FREE}`,
+        evidence: { limit_bytes: problem.limit_bytes, ...(problem.path !== undefined && { path: problem.path }) },
       };
     case 'unsupported_media_type':
       return { status: 415, error: `Send the request as application/json. ${FREE}` };
@@ -189,6 +195,7 @@ function retryAfter(seconds: number): Pick<Description, 'headers' | 'evidence'> 
 }
 
 const at = (path: JsonPointer): string => path || 'the top level';
+const textAt = (path: JsonPointer | undefined): string => (path === undefined ? 'The body' : `The text at ${at(path)}`);
 
 const POINTER_KEY_MAX_CHARS = 64;
 

@@ -7,7 +7,7 @@ import type { x402ResourceServer } from '@x402/core/server';
 import type { PaymentRequired, PaymentRequirements, SettleResponse } from '@x402/core/types';
 import type { Address } from 'viem';
 import { execute, type AnswerIssuer, type Execution } from '../operations/execute.ts';
-import type { Operation } from '../operation.ts';
+import { BODY_REQUIRED, refusedInput, type Operation } from '../operation.ts';
 import type { Problem, Result } from '../problem.ts';
 import { requestDigest } from '../provenance/canonical.ts';
 import type { ChainView } from './chain.ts';
@@ -250,7 +250,7 @@ export function createGate(dependencies: GateDependencies): Gate {
       try {
         if (payment && input?.ok) return await admitOnce(call, payment, input.value);
         const refused = input?.ok === false ? input.problem : undefined;
-        if (payment) return refuse(refused ?? BODY_MISSING);
+        if (payment) return refuse(refused ?? refusedInput(call.operation, '', BODY_REQUIRED));
         return await challenge(call, { code: 'payment_required', ...(refused && { refused }) });
       } catch (error) {
         onError('gate_failed', error);
@@ -275,7 +275,6 @@ const OPEN: readonly RowState[] = ['settling', 'unknown'];
 
 const SETTLEMENT_UNKNOWN: Problem = { code: 'settlement_unknown', retry_after_seconds: RETRY_AFTER_SECONDS };
 const FACILITATOR_UNAVAILABLE: Problem = { code: 'facilitator_unavailable', retry_after_seconds: RETRY_AFTER_SECONDS };
-const BODY_MISSING: Problem = { code: 'invalid_request', path: '', detail: 'a JSON body is required' };
 
 const toBytes = (envelope: unknown): Uint8Array<ArrayBuffer> => new TextEncoder().encode(JSON.stringify(envelope));
 const refuse = (problem: Problem): GateAnswer => ({ kind: 'refused', problem });

@@ -24,7 +24,7 @@ export function createHttpAdapter(gate: Gate, resourceUrl: (operation: Operation
     const header = headers.get('PAYMENT-SIGNATURE');
     const parsed = header === null ? undefined : parsePaymentHeader(header);
     if (parsed?.ok === false) return problemResponse(parsed.problem);
-    const input = body?.ok ? validate(operation.input, body.value) : body;
+    const input = body?.ok ? validate(operation, body.value) : body;
     return toHttp(await gate.admit({ operation, resourceUrl: resourceUrl(operation), input, payment: parsed?.value }));
   };
 }

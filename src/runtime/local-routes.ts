@@ -27,7 +27,7 @@ export function mountLocalRoutes(app: Hono, chain: LocalChain): void {
   });
   route(app, 'POST', '/local/faucet', async (c) => {
     const body = await readJsonBody(c.req.raw);
-    const input = body?.ok === false ? body : validate(faucetInput, body?.value);
+    const input = body?.ok === false ? body : validate({ input: faucetInput }, body?.value);
     if (!input.ok) return problemResponse(input.problem);
     const address = input.value.address;
     const transaction = await chain.mint(address, FAUCET_AMOUNT);

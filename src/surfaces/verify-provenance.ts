@@ -3,7 +3,7 @@
  * operation again. It fetches nothing, and of a re-run it says equal or different, never the value.
  */
 import { validate } from '../operations/validate.ts';
-import type { Operation } from '../operation.ts';
+import { BODY_REQUIRED, refusedInput, type Operation } from '../operation.ts';
 import { problemResponse, type Result } from '../problem.ts';
 import { digest, isJsonObject } from '../provenance/canonical.ts';
 import type { DidDocument } from '../provenance/did.ts';
@@ -26,7 +26,7 @@ export function createVerifyHandler(
   const { operations, didDocument, now } = dependencies;
   const takeRerun = createRateLimit(RERUNS_PER_MINUTE, now);
   return async (body) => {
-    if (!body) return problemResponse({ code: 'invalid_request', path: '', detail: 'a JSON body is required' });
+    if (!body) return problemResponse(refusedInput({}, '', BODY_REQUIRED));
     if (!body.ok) return problemResponse(body.problem);
     const { input, ...envelope } = isJsonObject(body.value) ? body.value : {};
     const read = readEnvelope(isJsonObject(body.value) ? envelope : body.value);
@@ -57,7 +57,7 @@ async function runAgain({ checks, subject, input, operations, takeRerun }: Rerun
   if (!operation || operation.version !== subject['operationVersion']) {
     return notChecked('The version of the operation that gave this answer is not part of this build.');
   }
-  const valid = validate(operation.input, input);
+  const valid = validate(operation, input);
   if (!valid.ok) return notChecked('The input is not one that this build accepts.');
   if (!takeRerun()) return notChecked('Too many answers are being computed again just now; try again in a minute.');
   const outcome = await operation.run(valid.value);
