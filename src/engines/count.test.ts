@@ -227,9 +227,11 @@ describe('others get their turn', () => {
     const small = Array.from({ length: 10 }, () => user('x'.repeat(400)));
     await count({ messages: small, model }, heuristic, pause);
     expect(pauses).toBe(10);
+    await count({ messages: [...messages.slice(1), ...small], model }, heuristic, pause);
+    expect(pauses).toBe(19);
     const tools = [{ name: 'a', description: 'x'.repeat(4 * 40_000) }];
     await count({ messages: [], model, tools }, heuristic, pause);
-    expect(pauses).toBe(11);
+    expect(pauses).toBe(20);
   });
 });
 
