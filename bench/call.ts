@@ -57,7 +57,7 @@ export async function benchCall(): Promise<void> {
   const parse = await medianMs(() => JSON.parse(text));
   row('JSON.parse of the request', parse);
   row('strict scan and parse', await medianMs(() => parseStrictJson(bytes)), { name: 'JSON.parse', ms: parse });
-  row('validation', await medianMs(() => validate(operation.input, request)), { name: 'JSON.parse', ms: parse });
+  row('validation', await medianMs(() => validate(operation, request)), { name: 'JSON.parse', ms: parse });
   row('request digest', await medianMs(() => requestDigest(operation.id, request)), { name: 'JSON.parse', ms: parse });
   const engine = await medianMs(() => operation.run(request));
   row('engine', engine);
@@ -77,10 +77,10 @@ export async function benchCall(): Promise<void> {
     name: 'hash and verify once',
     ms: verifyLimit,
   });
-  await benchPaidCall(text);
+  await benchPaidCall(JSON.stringify(operation.example), text);
 }
 
-async function benchPaidCall(text: string): Promise<void> {
+async function benchPaidCall(example: string, text: string): Promise<void> {
   const dataDir = await mkdtemp(join(tmpdir(), 'context-evidence-kit-bench-'));
   const start = performance.now();
   const settings = parseSettings(
@@ -102,7 +102,7 @@ async function benchPaidCall(text: string): Promise<void> {
       if (!response.ok) throw new Error(`paid call: ${response.status}`);
       await response.arrayBuffer();
     };
-    const small = await medianMs(() => call(JSON.stringify(operations[0]?.example)));
+    const small = await medianMs(() => call(example));
     row('paid call of the example (402, sign, pay, settle)', small);
     row('paid call of 500 messages, 400,000 characters', await medianMs(() => call(text)), {
       name: 'the example',

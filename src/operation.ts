@@ -3,7 +3,7 @@
  * This file holds the type and its rules; it does no I/O and knows no surface.
  */
 import type { z } from 'zod';
-import type { Problem } from './problem.ts';
+import type { InvalidRequestCode, JsonPointer, Problem } from './problem.ts';
 
 /**
  * What running an operation came to. `billable` is the only place that says whether the caller pays.
@@ -35,6 +35,8 @@ export interface Operation<Input = unknown, Data extends AnswerData = AnswerData
   /** Atomic USDC units (see PRICE_DECIMALS) as an integer string: `'5000'` is 0.005 USDC. */
   readonly price: string;
   readonly input: z.ZodType<Input>;
+  /** What a refused input is called; `invalid_request` by default. */
+  readonly invalidRequestCode?: InvalidRequestCode;
   /** What stands in `data`; tests hold every kind of answer against it. */
   readonly output: z.ZodType;
   /** The engine. Deterministic operations are pure: the same input gives the same data. */
@@ -68,3 +70,14 @@ export function defineOperation<Input, Data extends AnswerData>(
   if (description.length > DESCRIPTION_MAX_CHARS) throw new RangeError(`description of ${id} is too long`);
   return operation;
 }
+
+/** The problem of an input that the operation refuses. */
+export function refusedInput(
+  { invalidRequestCode: code = 'invalid_request' }: Pick<Operation, 'invalidRequestCode'>,
+  path: JsonPointer,
+  detail: string,
+): Problem {
+  return { code, path, detail };
+}
+
+export const BODY_REQUIRED = 'a JSON body is required';

@@ -12,6 +12,10 @@ const EVERY: { readonly [Code in ProblemCode]: readonly [Extract<Problem, { code
   invalid_unicode: [{ code: 'invalid_unicode', path: '/a' }, 400],
   unsafe_number: [{ code: 'unsafe_number', path: '/a' }, 400],
   invalid_request: [{ code: 'invalid_request', path: '', detail: 'a list is expected' }, 400],
+  'context/invalid_request': [
+    { code: 'context/invalid_request', path: '/messages', detail: 'messages is required' },
+    400,
+  ],
   payload_too_large: [{ code: 'payload_too_large', limit_bytes: 8 }, 413],
   unsupported_media_type: [{ code: 'unsupported_media_type' }, 415],
   not_found: [{ code: 'not_found' }, 404],
@@ -44,6 +48,14 @@ describe('problems', () => {
     for (const [name, value] of Object.entries(evidence)) {
       expect(body).toHaveProperty(name, value);
     }
+  });
+
+  it('of size say what is too large: the body, or the text at a path', () => {
+    const body = toWire({ code: 'payload_too_large', limit_bytes: 8 }).body;
+    expect([body.error, 'path' in body]).toEqual(['The body is larger than 8 bytes. Nothing was charged.', false]);
+    const text = toWire({ code: 'payload_too_large', limit_bytes: 8, path: '/messages/3' }).body;
+    expect(text).toMatchObject({ path: '/messages/3', limit_bytes: 8 });
+    expect(text.error).toContain('The text at /messages/3 is larger than 8 bytes.');
   });
 
   it('that may pass say when to come again; the others do not', () => {

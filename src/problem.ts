@@ -17,7 +17,9 @@ export type Problem =
   | { readonly code: 'unsafe_number'; readonly path: JsonPointer }
   // The request as a value
   | { readonly code: 'invalid_request'; readonly path: JsonPointer; readonly detail: string }
-  | { readonly code: 'payload_too_large'; readonly limit_bytes: number }
+  | { readonly code: 'context/invalid_request'; readonly path: JsonPointer; readonly detail: string }
+  /** The body, or with `path` one text in it. */
+  | { readonly code: 'payload_too_large'; readonly limit_bytes: number; readonly path?: JsonPointer }
   | { readonly code: 'unsupported_media_type' }
   | { readonly code: 'not_found' }
   | { readonly code: 'method_not_allowed'; readonly allow: readonly string[] }
@@ -40,6 +42,9 @@ export type Problem =
 export type Result<T> = { readonly ok: true; readonly value: T } | { readonly ok: false; readonly problem: Problem };
 
 export type ProblemCode = Problem['code'];
+
+/** What an operation may call an input that it refuses. */
+export type InvalidRequestCode = 'invalid_request' | 'context/invalid_request';
 
 export interface ProblemBody {
   /** What happened and why, for a person. */
@@ -102,11 +107,12 @@ function describe(problem: Problem): Description {
         `The number at ${at(problem.path)} cannot be read exactly (over 2^53 - 1, or out of range); send it as a string.`,
       );
     case 'invalid_request':
+    case 'context/invalid_request':
       return refused(`The value at ${at(problem.path)} is not accepted: ${problem.detail}.`);
     case 'malformed_payment':
       return refused(`The payment could not be read: ${problem.detail}. It was not sent to the facilitator.`);
     case 'payload_too_large':
-      return { status: 413, error: `The body is larger than ${problem.limit_bytes} bytes. ${FREE}` };
+      return { status: 413, error: `${textAt(problem.path)} is larger than ${problem.limit_bytes} bytes. ${FREE}` };
     case 'unsupported_media_type':
       return { status: 415, error: `Send the request as application/json, not packed. ${FREE}` };
     case 'not_found':
@@ -174,6 +180,7 @@ function describe(problem: Problem): Description {
 const refused = (error: string): Description => ({ status: 400, error: `${error} ${FREE}` });
 
 const at = (path: JsonPointer): string => path || 'the top level';
+const textAt = (path: JsonPointer | undefined): string => (path === undefined ? 'The body' : `The text at ${at(path)}`);
 
 const POINTER_KEY_MAX_CHARS = 64;
 

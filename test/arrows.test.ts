@@ -9,16 +9,17 @@ const SRC = join(import.meta.dirname, '../src');
 const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   'problem.ts': [],
   tokenizer: ['problem.ts'],
+  transcript: ['problem.ts'],
   provenance: ['problem.ts'],
-  engines: ['problem.ts', 'tokenizer', 'provenance'],
+  engines: ['problem.ts', 'tokenizer', 'transcript', 'provenance'],
   'operation.ts': ['problem.ts'],
-  operations: ['operation.ts', 'problem.ts', 'engines', 'tokenizer', 'provenance'],
+  operations: ['operation.ts', 'problem.ts', 'engines', 'tokenizer', 'transcript', 'provenance'],
   surfaces: ['operations', 'operation.ts', 'problem.ts', 'provenance'],
   payment: ['operations', 'operation.ts', 'problem.ts', 'provenance'],
   'app.ts': ['surfaces', 'payment', 'operations', 'operation.ts', 'problem.ts', 'provenance'],
   runtime: ['app.ts', 'surfaces', 'payment', 'operations', 'operation.ts', 'problem.ts', 'provenance'],
 };
-const PURE_ROOMS: ReadonlySet<string> = new Set(['problem.ts', 'tokenizer', 'provenance', 'engines']);
+const PURE_ROOMS: ReadonlySet<string> = new Set(['problem.ts', 'tokenizer', 'transcript', 'provenance', 'engines']);
 
 interface Import {
   readonly file: string;

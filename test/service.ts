@@ -8,13 +8,16 @@ import type { PaymentPayload, PaymentRequired } from '@x402/core/types';
 import { createPublicClient, erc20Abi, http, type Address } from 'viem';
 import { generatePrivateKey, privateKeyToAccount, type PrivateKeyAccount } from 'viem/accounts';
 
+import { conversationPrune } from '../src/operations/conversation-prune.ts';
 import { operations } from '../src/operations/list.ts';
 import { BASE_SEPOLIA } from '../src/payment/networks.ts';
 import { parseSettings } from '../src/runtime/env.ts';
 import type { LocalChain } from '../src/runtime/local-chain.ts';
 import { startLocalService, type LocalService } from '../src/runtime/local-service.ts';
+import { operationPath } from '../src/surfaces/links.ts';
 
 export interface TestService extends LocalService {
+  /** Where `EXAMPLE` goes. */
   readonly endpoint: string;
   /** Events that the service logged as errors. */
   readonly errors: string[];
@@ -32,7 +35,7 @@ export async function startTestService(env: Record<string, string> = {}): Promis
   });
   return {
     ...service,
-    endpoint: `${service.url}/api/v1/conversation-prune`,
+    endpoint: service.url + operationPath(conversationPrune),
     errors,
     close: async () => {
       await service.close();
@@ -74,10 +77,14 @@ export function postJson(url: string, body: unknown, headers: Record<string, str
 
 export const payWith = (payment: string): Record<string, string> => ({ 'PAYMENT-SIGNATURE': payment });
 
-/** A fresh payment for the operation, from a funded wallet. */
-export async function freshPayment(service: TestService, wallet?: Wallet): Promise<string> {
+/** A fresh payment for the operation behind `endpoint`, from a funded wallet. */
+export async function freshPayment(
+  service: TestService,
+  wallet?: Wallet,
+  endpoint = service.endpoint,
+): Promise<string> {
   const { sign } = wallet ?? (await newWallet(service));
-  const unpaid = await fetch(service.endpoint, { method: 'POST' });
+  const unpaid = await fetch(endpoint, { method: 'POST' });
   return sign((await unpaid.json()) as PaymentRequired);
 }
 
@@ -87,5 +94,5 @@ export function balanceOf(chain: LocalChain, owner: Address): Promise<bigint> {
 }
 
 /** The document's own example. */
-export const EXAMPLE = operations[0]?.example as { messages: object[]; cacheBreakpoint: number; targetTokens: number };
-export const PRICE = BigInt(operations[0]?.price ?? 0);
+export const EXAMPLE = conversationPrune.example;
+export const PRICE = BigInt(conversationPrune.price);

@@ -4,6 +4,7 @@
  */
 import { canonicalJson, sha256, toHex } from '../provenance/canonical.ts';
 import type { Encoding } from '../tokenizer/encoding.ts';
+import { tokenizerVersions } from './estimator.ts';
 
 /** Raise it whenever the same request could give other bytes. */
 export const CONVERSATION_PRUNE_VERSION = '1.0.0';
@@ -15,9 +16,6 @@ const DEFAULT_KEEP_RECENT_MESSAGES = 4;
 
 /** `notes` holds 20 entries: 19 of its own and one that counts the rest. */
 const MAX_OWN_NOTES = 19;
-
-/** What `versions.tokenizer` says when no content had to be counted. */
-const NO_TOKENIZER_USED = 'none';
 
 const LIMITS: readonly string[] = [
   'Counts cover message content only: roles, separators, tool definitions and whatever else a provider adds are not in them. A count supplied by the caller is taken as it is.',
@@ -153,10 +151,7 @@ export async function conversationPrune(request: PruneRequest, encoding: Encodin
 }
 
 function evidence(used: Encoding | undefined): Pick<PruneResult, 'versions' | 'limits' | 'deterministic'> {
-  const engine = `conversation-prune/${CONVERSATION_PRUNE_VERSION}`;
-  const versions = used
-    ? { engine, tokenizer: used.name, tokenizerTableDigest: used.tableDigest }
-    : { engine, tokenizer: NO_TOKENIZER_USED };
+  const versions = { engine: `conversation-prune/${CONVERSATION_PRUNE_VERSION}`, ...tokenizerVersions(used) };
   return { versions, limits: [...LIMITS], deterministic: true };
 }
 

@@ -33,14 +33,14 @@ const request = { messages: [message], cacheBreakpoint: -1, targetTokens: 0 };
 const withMessage = (more: object): object => ({ ...request, messages: [message, { ...message, ...more }] });
 
 function problemOf(value: unknown): [string, string] | undefined {
-  const checked = validate(conversationPrune.input, value);
+  const checked = validate(conversationPrune, value);
   if (checked.ok) return undefined;
   const { problem } = checked;
   return problem.code === 'invalid_request' ? [problem.path, problem.detail] : [problem.code, ''];
 }
 
 async function run(value: unknown) {
-  const checked = validate(conversationPrune.input, value);
+  const checked = validate(conversationPrune, value);
   if (!checked.ok) throw new Error(JSON.stringify(checked.problem));
   const outcome = await conversationPrune.run(checked.value);
   if (outcome.kind !== 'answer') throw new Error(outcome.problem.code);
@@ -117,7 +117,7 @@ describe('the schemas', () => {
   });
 
   it('change nothing: absent stays absent', () => {
-    const checked = validate(conversationPrune.input, request);
+    const checked = validate(conversationPrune, request);
     expect(checked.ok && checked.value).toBe(request);
     expect(conversationPrune.input.parse(request)).toEqual(request);
   });

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { validate } from './validate.ts';
+import { addTooLarge, validate } from './validate.ts';
 
 const schema = z.strictObject({
   name: z.string().min(1).max(3),
@@ -29,10 +29,11 @@ const schema = z.strictObject({
     ])
     .exactOptional(),
   rates: z.record(z.string().max(3), z.number()).exactOptional(),
+  note: z.string({ error: 'a note is text' }).exactOptional(),
 });
 
 const problemOf = (value: unknown): [string, string] | undefined => {
-  const checked = validate(schema, value);
+  const checked = validate({ input: schema }, value);
   if (checked.ok) return undefined;
   const { problem } = checked;
   return problem.code === 'invalid_request' ? [problem.path, problem.detail] : [problem.code, ''];
@@ -41,7 +42,7 @@ const problemOf = (value: unknown): [string, string] | undefined => {
 describe('validate', () => {
   it('hands back the very value', () => {
     const value = { name: 'abc', list: [{ 'a/b': true }] };
-    const checked = validate(schema, value);
+    const checked = validate({ input: schema }, value);
     expect(checked.ok && checked.value).toBe(value);
   });
 
@@ -67,7 +68,10 @@ describe('validate', () => {
     [{ name: 'a', shape: { kind: 'circle', radius: 'x' } }, '/shape/radius', 'expected a number'],
     [{ name: 'a', shape: 7 }, '/shape', 'it has none of the accepted forms'],
     [{ name: 'a', block: { type: 'image', data: 1 } }, '/block/data', 'expected text'],
-    [{ name: 'a', block: { type: 'sound' } }, '/block/type', 'it has none of the accepted forms'],
+    [{ name: 'a', block: { type: 'sound' } }, '/block/type', 'expected text or image'],
+    [{ name: 'a', block: { data: 'x' } }, '/block/type', 'this field is required'],
+    [{ name: 'a', block: 7 }, '/block', 'expected an object'],
+    [{ name: 'a', note: 7 }, '/note', 'a note is text'],
     [{ name: 'a', rates: { toolong: 1 } }, '/rates/toolong', 'it does not fit the schema'],
     [{ name: 'a', extra: 1 }, '/extra', 'no field of this name is known here'],
     [{ name: 'a', list: [{ 'a/b': true, x: 1 }] }, '/list/0/x', 'no field of this name is known here'],
@@ -92,5 +96,36 @@ describe('validate', () => {
       expect(told).not.toContain('S'.repeat(65));
       expect(told.length).toBeLessThan(200);
     }
+  });
+
+  it('calls a refused input what its operation calls it', () => {
+    const checked = validate({ input: schema, invalidRequestCode: 'context/invalid_request' }, {});
+    expect(checked).toMatchObject({ problem: { code: 'context/invalid_request', path: '/name' } });
+  });
+
+  it('tells what is too large from what is wrong', () => {
+    const input = z.strictObject({ text: z.string() }).superRefine(({ text }, context) => {
+      if (text.length > 3) addTooLarge(context, ['text'], 3);
+    });
+    expect(validate({ input }, { text: 'abcd' })).toEqual({
+      ok: false,
+      problem: { code: 'payload_too_large', limit_bytes: 3, path: '/text' },
+    });
+    expect(validate({ input }, { text: 1 })).toMatchObject({ problem: { code: 'invalid_request', path: '/text' } });
+  });
+
+  it('looks no further than the first fault', () => {
+    const input = z.strictObject({ list: z.array(z.looseObject({ n: z.number() })) });
+    let looks = 0;
+    const trap = {
+      get n(): string {
+        looks += 1;
+        return '';
+      },
+    };
+    expect(validate({ input }, { list: Array.from({ length: 100_000 }, () => trap) })).toMatchObject({
+      problem: { path: '/list/0/n' },
+    });
+    expect(looks).toBeLessThan(10);
   });
 });

@@ -3,21 +3,47 @@
  * wrong and where. It never fills in or copies, and a detail never repeats what the caller sent.
  */
 import type { z } from 'zod';
-import { jsonPointer, type Result } from '../problem.ts';
+import { refusedInput, type Operation } from '../operation.ts';
+import { jsonPointer, type Problem, type Result } from '../problem.ts';
 
-/** The value itself where the schema accepts it, else an `invalid_request` problem for the first thing found wrong. */
-export function validate<Input>(schema: z.ZodType<Input>, value: unknown): Result<Input> {
-  const result = schema.safeParse(value);
+/** What decides whether an input is taken, and what it is called if not. */
+export type Validator<Input> = Pick<Operation<Input>, 'input' | 'invalidRequestCode'>;
+
+/** The value itself where the schema accepts it, else the problem of the first thing found wrong. */
+export function validate<Input>(validator: Validator<Input>, value: unknown): Result<Input> {
+  const result = validator.input.safeParse(value, FIRST_FAULT);
   if (isAccepted(value, result)) return { ok: true, value };
   const [first] = result.error?.issues ?? [];
-  const { path, detail } = first ? describeIssue(first, value) : { path: [], detail: 'it does not fit the schema' };
-  return { ok: false, problem: { code: 'invalid_request', path: jsonPointer(path), detail } };
+  return { ok: false, problem: first ? toProblem(first, value, validator) : refusedInput(validator, '', UNFIT) };
+}
+
+/**
+ * However many faults a body has, it costs no more than the first. zod keeps this setting for its own `validate`, which
+ * finds no path; a test holds it. A message left empty is one that no schema wrote itself.
+ */
+const FIRST_FAULT = { abortEarly: true, error: () => '' };
+
+function toProblem(issue: Issue, value: unknown, validator: Pick<Operation, 'invalidRequestCode'>): Problem {
+  const limit_bytes: unknown = issue.code === 'custom' ? issue.params?.['limit_bytes'] : undefined;
+  if (typeof limit_bytes === 'number') {
+    return { code: 'payload_too_large', limit_bytes, path: jsonPointer(issue.path) };
+  }
+  const { path, detail } = describeIssue(issue, value);
+  return refusedInput(validator, jsonPointer(path), detail);
+}
+
+/** In a schema's own check: the text at `path` is over a bound, which is 413 and not 400. */
+export function addTooLarge(context: z.RefinementCtx, path: (string | number)[], limit_bytes: number): void {
+  context.addIssue({ code: 'custom', path, params: { limit_bytes } });
 }
 
 /** The schemas of this house do not transform, so a value that one accepts already is what it describes. */
 function isAccepted<Input>(_value: unknown, result: z.ZodSafeParseResult<Input>): _value is Input {
   return result.success;
 }
+
+const REQUIRED = 'this field is required';
+const UNFIT = 'it does not fit the schema';
 
 interface Finding {
   readonly path: readonly PropertyKey[];
@@ -28,16 +54,17 @@ type Issue = z.core.$ZodIssue;
 
 function describeIssue(issue: Issue, value: unknown): Finding {
   const { path } = issue;
+  if (issue.message) return { path, detail: issue.message };
   switch (issue.code) {
     case 'unrecognized_keys':
       return { path: [...path, ...issue.keys.slice(0, 1)], detail: 'no field of this name is known here' };
     case 'invalid_type':
       return isAbsent(value, path)
-        ? { path, detail: 'this field is required' }
+        ? { path, detail: REQUIRED }
         : { path, detail: `expected ${TYPE_NAMES[issue.expected] ?? issue.expected}` };
     case 'invalid_value':
       return isAbsent(value, path)
-        ? { path, detail: 'this field is required' }
+        ? { path, detail: REQUIRED }
         : { path, detail: `expected ${issue.values.map(String).join(' or ')}` };
     case 'too_big':
       return {
@@ -51,29 +78,30 @@ function describeIssue(issue: Issue, value: unknown): Finding {
       };
     case 'invalid_union':
       return describeUnion(issue, value);
-    // The schemas of this house write their own messages, without the value.
-    case 'custom':
-      return { path, detail: issue.message };
     case 'invalid_format':
       return { path, detail: `expected the form ${issue.format}` };
     case 'not_multiple_of':
       return { path, detail: `expected a multiple of ${issue.divisor}` };
+    case 'custom':
     case 'invalid_key':
     case 'invalid_element':
-      return { path, detail: 'it does not fit the schema' };
+      return { path, detail: UNFIT };
   }
 }
 
-/** Of several forms the one that fits deepest is taken for the one that was meant. */
+/** Where no field tells the forms apart, the one that fits deepest is taken for the one that was meant. */
 function describeUnion(issue: Extract<Issue, { code: 'invalid_union' }>, value: unknown): Finding {
+  const { path } = issue;
+  if ('options' in issue && issue.options) {
+    const detail = isAbsent(value, path) ? REQUIRED : `expected ${issue.options.map(String).join(' or ')}`;
+    return { path, detail };
+  }
   const inside = issue.errors
     .flatMap((branch) => branch.slice(0, 1))
-    .map((first) => describeIssue({ ...first, path: [...issue.path, ...first.path] }, value))
+    .map((first) => describeIssue({ ...first, path: [...path, ...first.path] }, value))
     .toSorted((a, b) => b.path.length - a.path.length);
   const [deepest] = inside;
-  return deepest && deepest.path.length > issue.path.length
-    ? deepest
-    : { path: issue.path, detail: 'it has none of the accepted forms' };
+  return deepest && deepest.path.length > path.length ? deepest : { path, detail: 'it has none of the accepted forms' };
 }
 
 function isAbsent(value: unknown, path: readonly PropertyKey[]): boolean {

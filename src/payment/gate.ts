@@ -8,7 +8,7 @@ import type { PaymentRequired, PaymentRequirements, SettleResponse } from '@x402
 import { ExactEvmScheme } from '@x402/evm/exact/server';
 import type { Address } from 'viem';
 import { execute, type AnswerIssuer, type Execution } from '../operations/execute.ts';
-import type { Operation } from '../operation.ts';
+import { BODY_REQUIRED, refusedInput, type Operation } from '../operation.ts';
 import { toWire, type Problem, type Result } from '../problem.ts';
 import { requestDigest } from '../provenance/canonical.ts';
 import type { ChainView } from './chain.ts';
@@ -298,7 +298,7 @@ export function createGate(dependencies: GateDependencies): Gate {
       try {
         if (payment && input?.ok) return await admitOnce(call, payment, input.value);
         const refused = input?.ok === false ? input.problem : undefined;
-        if (payment) return refuse(refused ?? BODY_MISSING);
+        if (payment) return refuse(refused ?? refusedInput(call.operation, '', BODY_REQUIRED));
         return await challenge(call, { code: 'payment_required', ...(refused && { refused }) });
       } catch (error) {
         report('gate_failed', error, requestId);
@@ -330,7 +330,6 @@ const OPEN: readonly RowState[] = ['settling', 'unknown'];
 
 const SETTLEMENT_UNKNOWN: Problem = { code: 'settlement_unknown', retry_after_seconds: RETRY_AFTER_SECONDS };
 const FACILITATOR_UNAVAILABLE: Problem = { code: 'facilitator_unavailable', retry_after_seconds: RETRY_AFTER_SECONDS };
-const BODY_MISSING: Problem = { code: 'invalid_request', path: '', detail: 'a JSON body is required' };
 
 const toBytes = (envelope: unknown): Body => new TextEncoder().encode(JSON.stringify(envelope));
 const refuse = (problem: Problem): GateAnswer => ({ kind: 'refused', problem });

@@ -27,7 +27,7 @@ export async function payOverHttp(gate: Gate, { headers, body, ...call }: HttpCa
   const header = headers.get(PAYMENT_HEADER);
   const parsed = header === null ? undefined : parsePaymentHeader(header);
   if (parsed?.ok === false) return problemResponse(parsed.problem);
-  const input = body?.ok ? validate(call.operation.input, body.value) : body;
+  const input = body?.ok ? validate(call.operation, body.value) : body;
   return toHttp(await gate.admit({ ...call, input, payment: parsed?.value }));
 }
 

@@ -33,7 +33,7 @@ export function mountLocalRoutes<E extends Env>(app: Hono<E>, chain: LocalChain)
   });
   route(app, 'POST', LOCAL_PATHS.faucet, async (c) => {
     const body = await requireJsonBody(c.req.raw);
-    const input = body.ok ? validate(faucetInput, body.value) : body;
+    const input = body.ok ? validate({ input: faucetInput }, body.value) : body;
     if (!input.ok) return problemResponse(input.problem);
     const address = input.value.address;
     if (REFUSED.includes(address.toLowerCase())) {

@@ -1,5 +1,6 @@
 /** Reads a request's JSON body for every route that takes one. The size limit stands in front of it, in app.ts. */
-import type { Problem, Result } from '../problem.ts';
+import { BODY_REQUIRED, refusedInput } from '../operation.ts';
+import type { Result } from '../problem.ts';
 import { parseStrictJson } from '../provenance/strict-json.ts';
 
 /** RFC 6839 suffixes count: `application/ld+json` is JSON too. */
@@ -22,7 +23,7 @@ export async function readJsonBody(request: Request): Promise<Result<unknown> | 
   return parseStrictJson(bytes);
 }
 
-const MISSING: Problem = { code: 'invalid_request', path: '', detail: 'a JSON body is required' };
+const MISSING = refusedInput({}, '', BODY_REQUIRED);
 
 /** For routes that can do nothing without a body. */
 export async function requireJsonBody(request: Request): Promise<Result<unknown>> {

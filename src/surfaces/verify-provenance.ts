@@ -73,7 +73,7 @@ async function runAgain({ checks, subject, input, operations, takeRerun }: Rerun
   if (!operation || operation.version !== subject['operationVersion']) {
     return notChecked('The version of the operation that gave this answer is not part of this build.');
   }
-  const valid = validate(operation.input, input);
+  const valid = validate(operation, input);
   if (!valid.ok) return notChecked('The input is not one that this build accepts.');
   if (!takeRerun()) return notChecked('Too many answers are being computed again just now; try again in a minute.');
   const outcome = await operation.run(valid.value);

@@ -1,6 +1,7 @@
 /** Hostile bodies, headers, methods and paths, and the status each gets. None is 500, none runs the engine unpaid, none costs anything. */
 import { request as httpRequest } from 'node:http';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { operations } from '../../src/operations/list.ts';
 import {
   decodeHeader,
   EXAMPLE,
@@ -240,10 +241,12 @@ describe('methods and paths', () => {
   it.each(['GET', 'HEAD', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'PROPFIND'])(
     '%s on a paid path is 405 with Allow, paid or not',
     async (method) => {
-      for (const headers of [{}, payWith(payment)]) {
-        const response = await fetch(service.endpoint, { method, headers });
-        expect([response.status, response.headers.get('Allow')]).toEqual([405, 'POST']);
-        expect(response.headers.get('X-Request-Id')).toBeTruthy();
+      for (const { id } of operations) {
+        for (const headers of [{}, payWith(payment)]) {
+          const response = await fetch(`${service.url}/api/v1/${id}`, { method, headers });
+          expect([response.status, response.headers.get('Allow')]).toEqual([405, 'POST']);
+          expect(response.headers.get('X-Request-Id')).toBeTruthy();
+        }
       }
     },
   );
@@ -285,7 +288,8 @@ describe('methods and paths', () => {
   });
 
   it('GET serves HEAD, and refuses POST, on the free paths', async () => {
-    for (const path of ['/', '/healthz', '/api/v1/samples/conversation-prune', '/.well-known/did.json']) {
+    const samples = operations.map(({ id }) => `/api/v1/samples/${id}`);
+    for (const path of ['/', '/healthz', ...samples, '/.well-known/did.json']) {
       const head = await fetch(service.url + path, { method: 'HEAD' });
       expect([head.status, await head.text()]).toEqual([200, '']);
       const posted = await postJson(service.url + path, {});

@@ -1,8 +1,9 @@
 /** One paid call over HTTP as its three kinds of users see it: the payer, the developer with a sample, the auditor. */
+import { readFile } from 'node:fs/promises';
 import type { PaymentRequired } from '@x402/core/types';
 import { decodePaymentResponseHeader } from '@x402/fetch';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import sampleFile from '../../samples/conversation-prune.json' with { type: 'json' };
+import { operations } from '../../src/operations/list.ts';
 import {
   balanceOf,
   EXAMPLE,
@@ -190,11 +191,12 @@ describe('the payer', () => {
 });
 
 describe('the developer', () => {
-  it('gets a free sample, signed as a sample, whose request and data are the committed ones', async () => {
-    const response = await fetch(`${service.url}/api/v1/samples/conversation-prune`);
+  it.each(operations)('gets a free sample of $id, signed as a sample, as it is committed', async ({ id }) => {
+    const response = await fetch(`${service.url}/api/v1/samples/${id}`);
     expect(response.status).toBe(200);
     const { request, response: answer } = (await response.json()) as { request: unknown; response: Answer };
-    expect({ request, data: answer.data }).toEqual(sampleFile);
+    const committed = new URL(`../../samples/${id}.json`, import.meta.url);
+    expect({ request, data: answer.data }).toEqual(JSON.parse(await readFile(committed, 'utf8')));
     expect(answer._provenance.credential.credentialSubject).toMatchObject({ sample: true, charged: '0' });
     expect(await verify({ ...answer, input: request })).toMatchObject({
       verified: true,
@@ -208,8 +210,17 @@ describe('the developer', () => {
     expect(index).toMatchObject({
       name: 'context-evidence-kit',
       payment: { protocol: 'x402', network: 'eip155:84532', payTo: service.chain.payTo },
-      operations: [{ id: 'conversation-prune', price: { amount: '0.005', atomic: '5000' }, url: service.endpoint }],
+      operations: operations.map(({ id, title, price }) => ({
+        id,
+        title,
+        price: { atomic: price, currency: 'USDC', failedCallsCharged: false },
+        url: `${service.url}/api/v1/${id}`,
+        sample: `${service.url}/api/v1/samples/${id}`,
+      })),
     });
+    expect(index['operations']).toContainEqual(
+      expect.objectContaining({ id: 'conversation-prune', price: expect.objectContaining({ amount: '0.005' }) }),
+    );
   });
 
   it('is told health, readiness and what does not exist', async () => {
