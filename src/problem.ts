@@ -151,7 +151,7 @@ function describe(problem: Problem): Description {
       return {
         status: 409,
         error: problem.transaction
-          ? `This payment was settled to this service before, and its answer is no longer kept. This call took nothing more. ${FREE}`
+          ? `This payment was settled before (${problem.transaction}), by no request that is still known here; do not send it again. By this call: ${FREE}`
           : `This payment was spent or cancelled outside this service. ${FREE}`,
         evidence: USED,
       };
@@ -183,10 +183,17 @@ const at = (path: JsonPointer): string => path || 'the top level';
 const textAt = (path: JsonPointer | undefined): string => (path === undefined ? 'The body' : `The text at ${at(path)}`);
 
 const POINTER_KEY_MAX_CHARS = 64;
+const POINTER_MAX_CHARS = 512;
 
-/** RFC 6901 pointer of a path of keys and indices; a long key of the caller's is cut, so that errors stay short. */
+/** RFC 6901 pointer of a path of keys and indices. Long keys and deep paths are cut, so that errors fit into a header. */
 export function jsonPointer(segments: readonly PropertyKey[]): JsonPointer {
-  return segments.map((segment) => `/${cut(String(segment)).replaceAll('~', '~0').replaceAll('/', '~1')}`).join('');
+  let pointer = '';
+  for (const segment of segments) {
+    const next = `${pointer}/${cut(String(segment)).replaceAll('~', '~0').replaceAll('/', '~1')}`;
+    if (next.length > POINTER_MAX_CHARS) return pointer;
+    pointer = next;
+  }
+  return pointer;
 }
 
 function cut(key: string): string {

@@ -43,6 +43,7 @@ interface Options {
   readonly chain?: Partial<ChainView>;
   readonly ledger?: (real: Ledger) => Ledger;
   readonly now?: () => number;
+  readonly facilitatorTimeoutMs?: number;
 }
 
 /** A gate of its own over the shared chain, with counters of what happened. */
@@ -83,6 +84,7 @@ async function setUp(options: Options = {}) {
     },
     usdc,
     payTo,
+    ...(options.facilitatorTimeoutMs && { facilitatorTimeoutMs: options.facilitatorTimeoutMs }),
     report: (event, _, requestId) => counts.errors.push(`${event} ${requestId}`),
   });
   const operation = defineOperation({
@@ -222,7 +224,9 @@ describe('what costs nothing', () => {
 
   it('releases a payment for any body after an uncharged answer, three times, and then refuses it', async () => {
     const data = { versions: {}, ran: 0 };
-    const { call, counts, payTo } = await setUp({ outcome: () => ({ kind: 'answer', billable: false, data }) });
+    let time = Date.now();
+    const outcome = () => ({ kind: 'answer', billable: false, data }) as const;
+    const { call, counts, payTo } = await setUp({ outcome, now: () => time });
     const payment = await signedPayment(call);
     for (const n of [1, 2, 3]) {
       const answer = await call(payment, { n });
@@ -233,6 +237,8 @@ describe('what costs nothing', () => {
     expect(codeOf(await call(payment, { n: 4 }))).toBe('payment_exhausted');
     expect(counts).toMatchObject({ runs: 3, settles: 0 });
     expect(await balanceOf(payTo)).toBe(0n);
+    time = payment.authorization.validBefore * 1_000;
+    expect(codeOf(await call(payment, { n: 5 }))).toBe('payment_expires_too_soon');
   });
 
   it('charges a released payment when a later answer is billable', async () => {
@@ -295,6 +301,11 @@ describe('a settlement that went wrong', () => {
       errorReason: 'invalid_exact_evm_transaction_failed',
     }),
     'success without a transaction': async () => ({ ...pending, success: true, transaction: '' }),
+    'success with an invented transaction': async () => ({
+      ...pending,
+      success: true,
+      transaction: `0x${'ab'.repeat(32)}`,
+    }),
     'no reason at all': async () => ({ success: false, transaction: '', network: 'eip155:84532' }),
   };
 
@@ -373,6 +384,47 @@ describe('a settlement that went wrong', () => {
     expect(codeOf(await call(payment))).toBe('payment_failed');
     expect(counts).toMatchObject({ runs: 1, settles: 1 });
     expect(await balanceOf(payTo)).toBe(0n);
+  });
+
+  it('is decided by the chain when the facilitator never answers', async () => {
+    const { call, gate, counts, payTo } = await setUp({
+      facilitatorTimeoutMs: 300,
+      settle: async (real, ...rest) => {
+        await real(...rest);
+        return new Promise<never>(() => {});
+      },
+    });
+    const payment = await signedPayment(call);
+    expect(codeOf(await call(payment))).toBe('answered');
+    await gate.idle();
+    expect(counts).toMatchObject({ runs: 1, settles: 1, errors: ['settlement_unanswered r1'] });
+    expect(await balanceOf(payTo)).toBe(PRICE);
+  });
+
+  it('stays unknown where it failed by a word, and the chain cannot be asked any more', async () => {
+    let down = false;
+    const view = createChainView({ rpcUrl: chain.rpcUrl, chain: BASE_SEPOLIA, usdc: chain.usdc });
+    const { call } = await setUp({
+      settle: async () => ({ ...pending, transaction: '', errorReason: 'invalid_exact_evm_insufficient_balance' }),
+      chain: {
+        authorizationState: (...ask) => (down ? Promise.reject(new Error('down')) : view.authorizationState(...ask)),
+      },
+    });
+    const payment = await signedPayment(call);
+    expect(codeOf(await call(payment))).toBe('payment_failed');
+    down = true;
+    expect(codeOf(await call(payment))).toBe('settlement_unknown');
+  });
+
+  it('tells of a failure the reason’s name, not the facilitator’s message', async () => {
+    const answer = {
+      ...pending,
+      transaction: '',
+      errorReason: 'invalid_exact_evm_signature',
+      errorMessage: 'internals',
+    };
+    const { call } = await setUp({ settle: async () => answer });
+    expect(JSON.stringify(await call(await signedPayment(call)))).not.toContain('internals');
   });
 
   it('is never a failure by a facilitator’s word once an attempt was left open', async () => {
@@ -505,6 +557,18 @@ describe('a facilitator that is down', () => {
         problem: { code: 'payment_spent', transaction: expect.stringMatching(/^0x/) },
       });
     }
+  });
+
+  it('is 503 where it never answers a verification', async () => {
+    const { call, counts } = await setUp({ facilitatorTimeoutMs: 100, verify: () => new Promise<never>(() => {}) });
+    expect(codeOf(await call(await signedPayment(call)))).toBe('facilitator_unavailable');
+    expect(counts.runs).toBe(0);
+  });
+
+  it('says unknown where it calls the nonce used and the chain calls it unused', async () => {
+    const invalidReason = 'invalid_exact_evm_nonce_already_used';
+    const { call } = await setUp({ verify: async () => ({ isValid: false, invalidReason }) });
+    expect(codeOf(await call(await signedPayment(call)))).toBe('settlement_unknown');
   });
 
   it('says unknown where verification fails and the chain cannot be asked why', async () => {

@@ -17,10 +17,12 @@ import type { Usdc } from './networks.ts';
 import type { Payment } from './payload.ts';
 import type { SealBinding, Sealer } from './seal.ts';
 import {
+  AUTHORIZATION_EXPIRED,
   reconcile,
   rememberDoubts,
   settle,
   settleAgain,
+  withDeadline,
   type Settlement,
   type SettlementContext,
 } from './settlement.ts';
@@ -34,6 +36,7 @@ export interface GateDependencies {
   readonly issuer: AnswerIssuer;
   readonly usdc: Usdc;
   readonly payTo: Address;
+  readonly facilitatorTimeoutMs?: number;
   readonly report: Report;
 }
 
@@ -77,9 +80,13 @@ const VALID_BEFORE_MAX_SECONDS = 24 * 3_600;
 /** So that an answer that is not charged is no free service. */
 const MAX_RELEASES = 3;
 const RETRY_AFTER_SECONDS = 2;
+/** As long as a facilitator may wait for a receipt. */
+const FACILITATOR_TIMEOUT_MS = 60_000;
+const NONCE_USED = 'invalid_exact_evm_nonce_already_used';
 
 export function createGate(dependencies: GateDependencies): Gate {
   const { facilitator, chain, ledger, sealer, issuer, usdc, payTo, report } = dependencies;
+  const timeoutMs = dependencies.facilitatorTimeoutMs ?? FACILITATOR_TIMEOUT_MS;
   const server = new x402ResourceServer(rememberDoubts(facilitator)).register(usdc.caip2, new ExactEvmScheme());
 
   let initialised: Promise<void> | undefined;
@@ -117,7 +124,8 @@ export function createGate(dependencies: GateDependencies): Gate {
     const { call, key, payment } = run;
     const row = await ledger.find(key);
     if (row && row.state !== 'released') return resume(run, row);
-    if (row && row.releases >= MAX_RELEASES) return exhausted(run);
+    const over = payment.authorization.validBefore <= nowInSeconds();
+    if (row && row.releases >= MAX_RELEASES && !over) return exhausted(run);
 
     let requirements: PaymentRequirements;
     let refusal: Problem | undefined;
@@ -151,7 +159,7 @@ export function createGate(dependencies: GateDependencies): Gate {
     const secondsLeft = authorization.validBefore - nowInSeconds();
     if (secondsLeft < NEEDED_SECONDS) return { code: 'payment_expires_too_soon', needed_seconds: NEEDED_SECONDS };
     if (secondsLeft > VALID_BEFORE_MAX_SECONDS) return invalid('valid_before_too_far_ahead');
-    const verdict = await server.verifyPayment(payload, requirements);
+    const verdict = await withDeadline(server.verifyPayment(payload, requirements), timeoutMs);
     if (!verdict.isValid) return invalid(verdict.invalidReason ?? 'invalid_payment');
     // A facilitator that verified somebody else's signature has verified another payment than this one.
     const samePayer = verdict.payer === undefined || verdict.payer.toLowerCase() === authorization.payer;
@@ -165,12 +173,14 @@ export function createGate(dependencies: GateDependencies): Gate {
     problem: Problem,
   ): Promise<GateAnswer> => {
     const proven = await reconcile(settlementOf(run, requirements));
-    if (proven === 'unused') return challenge(run.call, problem);
+    // Facilitator and chain contradict each other: one of them lags.
+    const contested = 'reason' in problem && problem.reason === NONCE_USED;
+    if (proven === 'unused') return contested ? refuse(SETTLEMENT_UNKNOWN) : challenge(run.call, problem);
     switch (proven.kind) {
       case 'settled':
         return refuse({ code: 'payment_spent', transaction: proven.response.transaction });
       case 'failed':
-        return proven.response.errorReason === 'authorization_expired'
+        return proven.response.errorReason === AUTHORIZATION_EXPIRED
           ? challenge(run.call, problem)
           : refuse({ code: 'payment_spent' });
       case 'unknown':
@@ -241,7 +251,8 @@ export function createGate(dependencies: GateDependencies): Gate {
       case 'failed': {
         // Where it failed by a facilitator's word, the chain may know better by now.
         const proven = await reconcile(settlementOf(run, requirements));
-        if (proven === 'unused' || proven.kind !== 'settled') return failed(run, settlement);
+        if (proven === 'unused' || proven.kind === 'failed') return failed(run, settlement);
+        if (proven.kind === 'unknown') return refuse(SETTLEMENT_UNKNOWN);
         await advance(run.key, ['failed'], { state: 'settled', settlement: proven.response });
         return { kind: 'answered', body, settlement: proven.response };
       }
@@ -267,6 +278,7 @@ export function createGate(dependencies: GateDependencies): Gate {
     chain,
     payment,
     requirements,
+    timeoutMs,
     report: (event, error) => report(event, error, call.requestId),
   });
 

@@ -53,6 +53,15 @@ describe('sealer', () => {
     expect(macs[0]).toMatch(/^[0-9a-f]{64}$/);
   });
 
+  it('takes a signature of any length that a payment may have', async () => {
+    const sealer = await createSealer(secret(1));
+    const plain = new TextEncoder().encode('an answer');
+    for (const length of [130, 714, 8_194]) {
+      const long = { requestDigest: 'sha256:aa', callerSecret: 'f'.repeat(length) };
+      expect(await sealer.open(await sealer.seal(plain, long), long)).toEqual(plain);
+    }
+  });
+
   it('refuses a secret that is too short', async () => {
     await expect(createSealer(new Uint8Array(31))).rejects.toThrow(RangeError);
   });

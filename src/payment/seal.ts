@@ -32,14 +32,15 @@ export async function createSealer(storeSecret: Uint8Array<ArrayBuffer>): Promis
   const root = await crypto.subtle.importKey('raw', storeSecret, 'HKDF', false, ['deriveKey']);
   const macKey = await derive(root, 'request-mac', { name: 'HMAC', hash: 'SHA-256', length: 256 }, ['sign']);
 
-  const answerKey = (binding: SealBinding): Promise<CryptoKey> =>
-    derive(root, `answer/${encode(binding)}`, { name: 'AES-GCM', length: 256 }, ['encrypt', 'decrypt']);
+  const mac = async (binding: SealBinding): Promise<string> =>
+    toHex(new Uint8Array(await crypto.subtle.sign('HMAC', macKey, new TextEncoder().encode(encode(binding)))));
+
+  /** The binding goes in as its MAC: HKDF's info is bounded, and a contract wallet's signature can be long. */
+  const answerKey = async (binding: SealBinding): Promise<CryptoKey> =>
+    derive(root, `answer/${await mac(binding)}`, { name: 'AES-GCM', length: 256 }, ['encrypt', 'decrypt']);
 
   return {
-    mac: async (binding) => {
-      const mac = await crypto.subtle.sign('HMAC', macKey, new TextEncoder().encode(encode(binding)));
-      return toHex(new Uint8Array(mac));
-    },
+    mac,
     seal: async (plain, binding) => {
       const iv = crypto.getRandomValues(new Uint8Array(IV_BYTES));
       const sealed = await crypto.subtle.encrypt({ name: 'AES-GCM', iv }, await answerKey(binding), plain);

@@ -1,7 +1,7 @@
 /**
- * Settles one payment and says what is certain: settled, failed, or unknown. A facilitator's word counts as failure only
- * at the first attempt, and only where its reason proves that nothing was broadcast; whatever is left is asked of the
- * chain, and never guessed.
+ * Settles one payment and says what is certain: settled, failed, or unknown. Success is what the chain shows for this very
+ * authorization, never a facilitator's word. Its word counts as failure only at the first attempt, and only where its
+ * reason proves that nothing was broadcast; whatever is left is unknown, and never guessed.
  */
 import type { FacilitatorClient, x402ResourceServer } from '@x402/core/server';
 import type { PaymentRequirements, SettleResponse } from '@x402/core/types';
@@ -20,6 +20,8 @@ export interface SettlementContext {
   readonly payment: Payment;
   /** What we asked for, not what the payload says was accepted. */
   readonly requirements: PaymentRequirements;
+  /** How long a facilitator may take; after that the chain is asked instead. */
+  readonly timeoutMs: number;
   /** Told of every answer that could not be had. */
   readonly report: (event: string, error: unknown) => void;
 }
@@ -64,19 +66,34 @@ export function rememberDoubts(facilitator: FacilitatorClient): FacilitatorClien
 
 /** The first attempt. Never rejects. */
 export async function settle(context: SettlementContext): Promise<Settlement> {
-  const { server, payment, requirements, report } = context;
+  const { server, payment, requirements, timeoutMs, report } = context;
   let answer: SettleResponse | undefined;
   try {
-    answer = await server.settlePayment(payment.payload, requirements);
+    answer = await withDeadline(server.settlePayment(payment.payload, requirements), timeoutMs);
   } catch (error) {
     report('settlement_unanswered', error); // time-out, reset, 5xx or nonsense: the transaction may be on its way
   }
-  if (answer?.success && answer.transaction) return { kind: 'settled', response: answer };
   const proven = await reconcile(context);
   if (proven !== 'unused') return proven;
   return answer && provesNothingSent(answer) && !doubtful.has(payment.payload)
-    ? { kind: 'failed', response: answer }
+    ? failure(context, answer.errorReason)
     : { kind: 'unknown' };
+}
+
+/** Rejects after `ms` where nobody has answered by then; the late answer is not waited for. */
+export function withDeadline<T>(promise: Promise<T>, ms: number): Promise<T> {
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new Error('no answer in time')), ms);
+  });
+  return Promise.race([promise, late]).finally(() => clearTimeout(timer));
+}
+
+/** What the caller is told of a failure: our own words and the reason's name, not a facilitator's message. */
+function failure({ payment, requirements }: SettlementContext, errorReason = 'settlement_failed'): Settlement {
+  const { network } = requirements;
+  const { payer } = payment.authorization;
+  return { kind: 'failed', response: { success: false, transaction: '', errorReason, payer, network } };
 }
 
 /**
@@ -91,12 +108,8 @@ export async function settleAgain(context: SettlementContext): Promise<Settlemen
 }
 
 /** The chain's verdict; `unused` where the authorization can still be settled. Never rejects. */
-export async function reconcile({
-  chain,
-  payment,
-  requirements,
-  report,
-}: SettlementContext): Promise<Settlement | 'unused'> {
+export async function reconcile(context: SettlementContext): Promise<Settlement | 'unused'> {
+  const { chain, payment, requirements, report } = context;
   const { payTo, amount, network } = requirements;
   const { authorization } = payment;
   let state: AuthorizationState;
@@ -106,17 +119,16 @@ export async function reconcile({
     report('chain_unanswered', error);
     return { kind: 'unknown' };
   }
-  const base = { payer: authorization.payer, network };
-  const failed = (errorReason: string): Settlement => ({
-    kind: 'failed',
-    response: { ...base, success: false, transaction: '', errorReason },
-  });
   switch (state.kind) {
     case 'unused':
-      return state.expired ? failed('authorization_expired') : 'unused';
+      return state.expired ? failure(context, AUTHORIZATION_EXPIRED) : 'unused';
     case 'spent_elsewhere':
-      return failed('authorization_spent_elsewhere');
-    case 'settled':
-      return { kind: 'settled', response: { ...base, success: true, transaction: state.transaction } };
+      return failure(context, 'authorization_spent_elsewhere');
+    case 'settled': {
+      const { transaction } = state;
+      return { kind: 'settled', response: { success: true, transaction, network, payer: authorization.payer } };
+    }
   }
 }
+
+export const AUTHORIZATION_EXPIRED = 'authorization_expired';

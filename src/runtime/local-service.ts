@@ -1,6 +1,7 @@
 /** Local mode: practice chain, in-process facilitator, ledger in memory and the app, on one loopback port. */
 import { Server as HttpServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { setTimeout as delay } from 'node:timers/promises';
 import { createAdaptorServer } from '@hono/node-server';
 import { createApp } from '../app.ts';
 import type { AnswerIssuer } from '../operations/execute.ts';
@@ -31,8 +32,9 @@ export interface LocalService {
 
 /** The port that the README names; taken when PORT is unset and it is free. */
 export const DEFAULT_PORT = 4_021;
-/** How long a shutdown waits for requests that are still arriving. */
+/** How long a shutdown waits for requests that are still arriving, and for answers that are on their way. */
 const DRAIN_MS = 10_000;
+const FLUSH_MS = 1_000;
 const SWEEP_INTERVAL_MS = 3_600_000;
 
 /**
@@ -118,15 +120,16 @@ async function serve(chain: LocalChain, seed: Uint8Array, settings: Settings, lo
   let closing: Promise<void> | undefined;
   const close = async (): Promise<void> => {
     clearInterval(sweep);
-    await new Promise<void>((resolve) => {
+    const closed = new Promise<void>((resolve) => {
       server.close(() => resolve());
-      // A connection whose last answer is still to come is not idle now; it must not linger when it is.
-      if (!(server instanceof HttpServer)) return;
-      server.keepAliveTimeout = 1;
-      // Whoever is still sending his request by then has not paid for it.
-      setTimeout(() => server.closeAllConnections(), DRAIN_MS).unref();
     });
+    // A connection whose last answer is still to come is not idle now; it must not linger when it is.
+    if (server instanceof HttpServer) server.keepAliveTimeout = 1;
+    await Promise.race([closed, delay(DRAIN_MS, undefined, { ref: false })]);
+    // Whoever has paid by now gets his answer, however long it takes; whoever is still sending does not.
     await gate.idle();
+    await Promise.race([closed, delay(FLUSH_MS, undefined, { ref: false })]);
+    if (server instanceof HttpServer) server.closeAllConnections();
     await chain.stop();
   };
   return { url, did, chain, close: () => (closing ??= close()) };

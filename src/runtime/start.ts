@@ -7,6 +7,9 @@ import { DEFAULT_PORT, startLocalService } from './local-service.ts';
 import { createLog } from './log.ts';
 import { GENERATOR } from './version.ts';
 
+/** A signal that follows the first by more than this ends the process at once. */
+const IMPATIENT_MS = 1_000;
+
 /** Resolves when the service has ended. */
 export async function start(): Promise<void> {
   // Whoever read our output may leave; that is no reason to stop serving those who pay.
@@ -36,7 +39,15 @@ Try:
 Ctrl-C ends it.
 `);
   const signalled = new Promise<'signal'>((resolve) => {
-    for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => resolve('signal'));
+    let first = Number.POSITIVE_INFINITY;
+    for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+      process.on(signal, () => {
+        // npm and the terminal both deliver one Ctrl-C; only a later signal is a second one, and means "now".
+        if (Date.now() - first > IMPATIENT_MS) process.exit(1);
+        first = Math.min(first, Date.now());
+        resolve('signal');
+      });
+    }
   });
   const why = await Promise.race([signalled, service.chain.ended]);
   if (why !== 'signal') {

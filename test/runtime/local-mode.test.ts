@@ -117,6 +117,8 @@ describe('the end', () => {
     });
     request.flushHeaders();
     await once(request, 'continue');
+    // npm passes on a signal that the terminal has delivered already: twice is still once.
+    child.kill('SIGTERM');
     child.kill('SIGTERM');
     await vi.waitFor(async () => expect(await answers(url)).toBe(false), { timeout: 5_000, interval: 20 });
     request.end('{}');
