@@ -45,9 +45,9 @@ export function characterClasses(): Uint8Array {
 function expand(): Uint8Array {
   const classes = new Uint8Array(CODE_POINTS);
   let at = 0;
-  for (const [, name, length] of RUNS.matchAll(/([A-Z])([0-9a-z]*)/g)) {
-    const end = at + (length === '' ? 1 : parseInt(length!, 36));
-    classes.fill(CLASSES[name!]!, at, end);
+  for (const run of RUNS.match(/[A-Z][0-9a-z]*/g)!) {
+    const end = at + (run.length === 1 ? 1 : parseInt(run.slice(1), 36));
+    classes.fill(CLASSES[run[0]!]!, at, end);
     at = end;
   }
   return classes;

@@ -5,7 +5,8 @@
  */
 import { characterClasses, UNICODE_VERSION } from './character-class.ts';
 import { createMerge } from './merge.ts';
-import { decodeRanks, extendHash, indexRanks, NO_RANK, rankOf } from './rank-table.ts';
+import { decodeRanks, hashOf, indexRanks, NO_RANK, rankOf } from './rank-table.ts';
+import { remembering } from './remember.ts';
 import type { RankTable } from './rank-table.ts';
 import { CL100K_PATTERN, cl100kPieceEnd, classify, O200K_PATTERN, o200kPieceEnd } from './split.ts';
 import type { PieceEnd } from './split.ts';
@@ -108,7 +109,7 @@ const SHARED_TEXT_UNITS = 65_536;
 /** The result is a view into working memory: read it before the next call. */
 function createTokenizer(table: RankTable, pieceEnd: PieceEnd): (text: string) => Int32Array {
   const classOf = characterClasses();
-  const merge = createMerge(table);
+  const merge = remembering(createMerge(table));
   const utf8 = new TextEncoder();
   const shared = workspace(SHARED_TEXT_UNITS);
 
@@ -119,8 +120,9 @@ function createTokenizer(table: RankTable, pieceEnd: PieceEnd): (text: string) =
     let count = 0;
     for (let start = 0; start < input.end;) {
       const end = pieceEnd(input, start);
-      const rank = pieceRank(table, bytes, start, end);
-      if (rank === NO_RANK) count = merge(bytes, start, end, ranks, count);
+      const hash = hashOf(bytes, start, end);
+      const rank = rankOf(table, hash, bytes, start, end);
+      if (rank === NO_RANK) count = merge(hash, bytes, start, end, ranks, count);
       else ranks[count++] = rank;
       start = end;
     }
@@ -131,12 +133,4 @@ function createTokenizer(table: RankTable, pieceEnd: PieceEnd): (text: string) =
 function workspace(units: number) {
   const capacity = units * UTF8_BYTES_PER_UNIT + 1;
   return { bytes: new Uint8Array(capacity), classes: new Uint8Array(capacity), ranks: new Int32Array(capacity) };
-}
-
-/** Most pieces of ordinary text are tokens as they stand. */
-function pieceRank(table: RankTable, bytes: Uint8Array, from: number, to: number): number {
-  if (to - from > table.longest) return NO_RANK;
-  let hash = 0;
-  for (let i = from; i < to; i++) hash = extendHash(hash, bytes[i]!);
-  return rankOf(table, hash, bytes, from, to);
 }

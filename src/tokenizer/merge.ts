@@ -3,7 +3,7 @@
  * those with the lowest rank become one, from the left, until none are left. O(n log n) at worst and linear in practice;
  * no allocation while it merges.
  */
-import { extendHash, HASH_STEP, NO_RANK, rankOf } from './rank-table.ts';
+import { extendHash, HASH_STEP, NO_RANK, rankOf, scatter } from './rank-table.ts';
 import type { RankTable } from './rank-table.ts';
 
 /**
@@ -22,11 +22,13 @@ const WINDOW_BYTES = 4096;
 /** Where a window is joined to the next: far enough from its end for the tokens there to be the final ones, mostly. */
 const JOINT = 7 / 8;
 
-/** Working memory for a longer window than this is not kept after use; it is about 36 bytes for each byte of text. */
-const KEPT_WINDOW_BYTES = 16 * WINDOW_BYTES;
-
-/** A pair's key in the heap is rank * RANK_UNIT + position: lowest rank first, then leftmost. Exact, being below 2^53. */
-const RANK_UNIT = 2 ** 32;
+/**
+ * What two tokens come to is remembered, each entry until another pair falls there: few pairs make up most of a text, and
+ * a look-up in the vocabulary waits for memory several times. 512 KiB.
+ */
+const PAIR_MEMORY_BITS = 15;
+/** Left rank, right rank, rank of both together; the fourth is free. */
+const PAIR_INTS = 4;
 
 const NO_TEXT = new Uint8Array(0);
 
@@ -37,7 +39,8 @@ const NO_TEXT = new Uint8Array(0);
 export type Merge = (text: Uint8Array, from: number, to: number, out: Int32Array, outAt: number) => number;
 
 /**
- * A merge over `table` with working memory of its own, so one merge must not run inside another.
+ * A merge over `table` with working memory of its own, about 28 bytes for each byte of a window, so one merge must not run
+ * inside another.
  *
  * @param windowBytes the first window of a piece; more than eight times the longest token.
  */
@@ -54,60 +57,45 @@ export function createMerge(table: RankTable, windowBytes = WINDOW_BYTES): Merge
   let text: Uint8Array = NO_TEXT;
   let base = 0;
   let length = 0;
-  let capacity = 0;
   /** Hash of the first i bytes of the window. */
-  let hashes = new Int32Array(0);
+  const hashes = new Int32Array(windowBytes + 1);
   /** Where the part behind this one starts, or `length`. */
-  let next = new Int32Array(0);
+  const next = new Int32Array(windowBytes + 1);
   /** Where the part before this one starts, or -1. */
-  let previous = new Int32Array(0);
+  const previous = new Int32Array(windowBytes + 1);
   /** The part's own rank. */
-  let ranks = new Int32Array(0);
-  /** The rank of this part and the next one together. */
-  let pairs = new Int32Array(0);
-  let heap = new Float64Array(0);
-  let heapSize = 0;
+  const ranks = new Int32Array(windowBytes + 1);
+  /**
+   * From `leaves` on, the rank of the part at that place and the next one together. Below that, the lower one of places
+   * 2i and 2i + 1, so that the lowest of all is at place 1.
+   */
+  const lowest = new Int32Array(2 * leavesFor(windowBytes));
+  let leaves = 0;
+  const memory = new Int32Array(PAIR_INTS << PAIR_MEMORY_BITS).fill(-1);
 
   return function merge(source, from, to, out, outAt) {
     text = source;
     length = 0;
-    let size = windowBytes;
     let count = outAt;
-    mergeWindow(from, Math.min(from + size, to));
+    mergeWindow(from, Math.min(from + windowBytes, to));
     while (base + length < to) {
       const start = base;
       let joint = 0;
-      for (; joint < size * JOINT; joint = next[joint]!) out[count++] = ranks[joint]!;
+      for (; joint < windowBytes * JOINT; joint = next[joint]!) out[count++] = ranks[joint]!;
       const jointRank = ranks[joint]!;
-      mergeWindow(start + joint, Math.min(start + joint + size, to));
-      if (ranks[0] === jointRank) continue;
-      size *= 2;
-      count = outAt;
-      mergeWindow(from, Math.min(from + size, to));
+      mergeWindow(start + joint, Math.min(start + joint + windowBytes, to));
+      if (ranks[0] !== jointRank) return createMerge(table, 2 * windowBytes)(source, from, to, out, outAt);
     }
     for (let part = 0; part < length; part = next[part]!) out[count++] = ranks[part]!;
     text = NO_TEXT;
-    if (capacity > KEPT_WINDOW_BYTES) allocate(windowBytes);
     return count;
   };
-
-  function allocate(bytes: number): void {
-    capacity = bytes;
-    hashes = new Int32Array(bytes + 1);
-    next = new Int32Array(bytes + 1);
-    previous = new Int32Array(bytes + 1);
-    ranks = new Int32Array(bytes + 1);
-    pairs = new Int32Array(bytes + 1);
-    // Fewer than one pair for each byte at the start; a merge takes one out and puts at most two in.
-    heap = new Float64Array(2 * bytes);
-  }
 
   function mergeWindow(from: number, to: number): void {
     const repeated = to - from === length && sameBytes(from);
     base = from;
     length = to - from;
     if (repeated) return;
-    if (length > capacity) allocate(length);
     for (let i = 0; i < length; i++) {
       const byte = text[base + i]!;
       hashes[i + 1] = extendHash(hashes[i]!, byte);
@@ -116,14 +104,14 @@ export function createMerge(table: RankTable, windowBytes = WINDOW_BYTES): Merge
       previous[i + 1] = i;
     }
     previous[0] = -1;
-    heapSize = 0;
-    for (let i = 0; i < length; i++) setPair(i);
-    while (heapSize > 0) {
-      const key = pop();
-      // The position is the low 32 bits. A pair that has changed since is in the heap again under its new rank.
-      const left = key >>> 0;
-      const rank = pairs[left]!;
-      if (rank * RANK_UNIT + left === key) join(left, rank);
+    leaves = leavesFor(length);
+    for (let i = 0; i < length; i++) lowest[leaves + i] = pairRank(i);
+    lowest.fill(NO_RANK, leaves + length, 2 * leaves);
+    for (let i = leaves - 1; i > 0; i--) lowest[i] = lower(lowest[2 * i]!, lowest[2 * i + 1]!);
+    for (let rank = lowest[1]!; rank !== NO_RANK; rank = lowest[1]!) {
+      let place = 1;
+      while (place < leaves) place = 2 * place + isLower(rank, lowest[2 * place]!);
+      join(place - leaves, rank);
     }
   }
 
@@ -139,16 +127,35 @@ export function createMerge(table: RankTable, windowBytes = WINDOW_BYTES): Merge
     ranks[left] = rank;
     next[left] = after;
     previous[after] = left;
-    pairs[right] = NO_RANK;
-    setPair(left);
-    if (left > 0) setPair(previous[left]!);
+    setPair(right, NO_RANK);
+    setPair(left, pairRank(left));
+    if (left > 0) setPair(previous[left]!, pairRank(previous[left]!));
   }
 
-  function setPair(left: number): void {
+  function setPair(left: number, rank: number): void {
+    let place = leaves + left;
+    lowest[place] = rank;
+    for (place >>= 1; place > 0; place >>= 1) {
+      const lowestBelow = lower(lowest[2 * place]!, lowest[2 * place + 1]!);
+      if (lowest[place] === lowestBelow) return;
+      lowest[place] = lowestBelow;
+    }
+  }
+
+  /** The rank of the part at `left` and the next one together. */
+  function pairRank(left: number): number {
     const right = next[left]!;
-    const rank = right < length ? windowRank(left, next[right]!) : NO_RANK;
-    pairs[left] = rank;
-    if (rank !== NO_RANK) push(rank * RANK_UNIT + left);
+    if (right >= length) return NO_RANK;
+    const leftRank = ranks[left]!;
+    const rightRank = ranks[right]!;
+    const hash = scatter(extendHash(leftRank, rightRank));
+    const at = (hash >>> (32 - PAIR_MEMORY_BITS)) * PAIR_INTS;
+    if (memory[at] === leftRank && memory[at + 1] === rightRank) return memory[at + 2]!;
+    const rank = windowRank(left, next[right]!);
+    memory[at] = leftRank;
+    memory[at + 1] = rightRank;
+    memory[at + 2] = rank;
+    return rank;
   }
 
   function windowRank(from: number, to: number): number {
@@ -156,29 +163,21 @@ export function createMerge(table: RankTable, windowBytes = WINDOW_BYTES): Merge
     const hash = (hashes[to]! - Math.imul(hashes[from]!, stepPowers[to - from]!)) | 0;
     return rankOf(table, hash, text, base + from, base + to);
   }
+}
 
-  function push(key: number): void {
-    let at = heapSize++;
-    while (at > 0) {
-      const parent = (at - 1) >> 1;
-      if (heap[parent]! < key) break;
-      heap[at] = heap[parent]!;
-      at = parent;
-    }
-    heap[at] = key;
-  }
+/** A power of two. */
+function leavesFor(length: number): number {
+  return 1 << (32 - Math.clz32(length - 1));
+}
 
-  function pop(): number {
-    const top = heap[0]!;
-    const key = heap[--heapSize]!;
-    let at = 0;
-    for (let child = 1; child < heapSize; child = 2 * at + 1) {
-      if (child + 1 < heapSize && heap[child + 1]! < heap[child]!) child++;
-      if (heap[child]! > key) break;
-      heap[at] = heap[child]!;
-      at = child;
-    }
-    heap[at] = key;
-    return top;
-  }
+// Without branches, which no processor could foresee here. Ranks are not negative, so their difference is an Int32.
+
+function lower(a: number, b: number): number {
+  const over = a - b;
+  return a - (over & ~(over >> 31));
+}
+
+/** 1 or 0. */
+function isLower(a: number, b: number): number {
+  return (a - b) >>> 31;
 }

@@ -32,18 +32,29 @@ export interface RankTable extends Vocabulary {
  */
 export const HASH_STEP = 0x01000193;
 
-/** 2^32 over the golden ratio: multiplying by it carries every bit of a hash into the high bits. */
+/** 2^32 over the golden ratio. */
 const GOLDEN = 0x9e3779b1;
 
-/** The hash of a byte string (0 for the empty one), made longer by one byte. The 1 keeps leading NULs from vanishing. */
+/** Carries every bit of a hash into the high bits of a number, which then say where in a table a search begins. */
+export function scatter(hash: number): number {
+  return Math.imul(hash, GOLDEN);
+}
+
+/** The {@link hashOf} a byte string, 0 for the empty one, made longer by one byte. The 1 keeps leading NULs from vanishing. */
 export function extendHash(hash: number, byte: number): number {
-  return (Math.imul(hash, HASH_STEP) + byte + 1) | 0;
+  return (Math.imul(hash, HASH_STEP) + (byte + 1)) | 0;
+}
+
+export function hashOf(bytes: Uint8Array, from: number, to: number): number {
+  let hash = 0;
+  for (let i = from; i < to; i++) hash = extendHash(hash, bytes[i]!);
+  return hash;
 }
 
 /** The rank of `text[from .. to)`, whose hash is `hash`; NO_RANK if that is no token. */
 export function rankOf(table: RankTable, hash: number, text: Uint8Array, from: number, to: number): number {
   const { slots, starts, packed, rankBits } = table;
-  const mixed = Math.imul(hash, GOLDEN);
+  const mixed = scatter(hash);
   const tag = mixed << rankBits;
   for (let slot = mixed >>> (31 - rankBits); ; slot = (slot + 1) & (slots.length - 1)) {
     const held = slots[slot]!;
@@ -102,7 +113,8 @@ export function decodeRanks(text: string): Vocabulary {
       i++;
     }
   }
-  return { packed: packed.slice(0, end - 1), starts: starts.slice(0, size) };
+  // What is behind these views was never written to, so it is no memory yet; a copy would be.
+  return { packed: packed.subarray(0, end - 1), starts: starts.subarray(0, size) };
 }
 
 /** Adds the hash index. */
@@ -115,9 +127,7 @@ export function indexRanks({ packed, starts }: Vocabulary): RankTable {
     const start = starts[rank]!;
     const length = packed[start - 1]!;
     if (length > longest) longest = length;
-    let hash = 0;
-    for (let i = start; i < start + length; i++) hash = extendHash(hash, packed[i]!);
-    const mixed = Math.imul(hash, GOLDEN);
+    const mixed = scatter(hashOf(packed, start, start + length));
     let slot = mixed >>> (31 - rankBits);
     while (slots[slot] !== 0) slot = (slot + 1) & (slots.length - 1);
     slots[slot] = (mixed << rankBits) | (rank + 1);
