@@ -92,6 +92,10 @@ const GENERATORS: Readonly<Record<string, fc.Arbitrary<string>>> = {
   'repeated runs': joined(run, 3),
   code: joined(code, 60),
 };
+/** JSON in ASCII: what differs is often invisible. */
+const escaped = (value: unknown): string =>
+  JSON.stringify(value).replace(/[^ -~]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`);
+
 const kinds = Object.keys(GENERATORS);
 const each = Math.ceil(strings / kinds.length);
 
@@ -115,9 +119,7 @@ for (const name of ENCODING_NAMES) {
     if (mismatches === before) continue;
     // The same strings again, this time down to the smallest that differs.
     const { counterexample } = fc.check(fc.property(texts, agrees), { seed, numRuns: each });
-    process.stdout.write(
-      `${name}, ${kind}: ${mismatches - before} differ, such as ${JSON.stringify(counterexample)}\n`,
-    );
+    process.stdout.write(`${name}, ${kind}: ${mismatches - before} differ, such as ${escaped(counterexample)}\n`);
   }
   tiktoken.free();
   const tried = each * kinds.length;
