@@ -6,6 +6,7 @@ import { ExactEvmScheme } from '@x402/evm/exact/client';
 import { wrapFetchWithPayment, x402Client } from '@x402/fetch';
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts';
 import { execute, type AnswerIssuer } from '../src/operations/execute.ts';
+import { DEFAULT_CONTEXT } from '../src/operations/run-context.ts';
 import { operations } from '../src/operations/list.ts';
 import { validate } from '../src/operations/validate.ts';
 import { canonicalJson, requestDigest, sha256 } from '../src/provenance/canonical.ts';
@@ -50,7 +51,7 @@ export async function benchCall(): Promise<void> {
   const text = JSON.stringify(request);
   const bytes = new TextEncoder().encode(text);
   const inputDigest = await requestDigest(operation.id, request);
-  const execution = await execute(operation, request, { issuer, inputDigest });
+  const execution = await execute(operation, request, { run: DEFAULT_CONTEXT, issuer, inputDigest });
   if (execution.kind !== 'answer') throw new Error('no answer');
   const { envelope } = execution;
 
@@ -59,11 +60,11 @@ export async function benchCall(): Promise<void> {
   row('strict scan and parse', await medianMs(() => parseStrictJson(bytes)), { name: 'JSON.parse', ms: parse });
   row('validation', await medianMs(() => validate(operation, request)), { name: 'JSON.parse', ms: parse });
   row('request digest', await medianMs(() => requestDigest(operation.id, request)), { name: 'JSON.parse', ms: parse });
-  const engine = await medianMs(() => operation.run(request));
+  const engine = await medianMs(() => operation.run(request, DEFAULT_CONTEXT));
   row('engine', engine);
-  const outcome = await operation.run(request);
+  const outcome = await operation.run(request, DEFAULT_CONTEXT);
   const answered = { ...operation, run: async () => outcome };
-  const evidence = await medianMs(() => execute(answered, request, { issuer, inputDigest }));
+  const evidence = await medianMs(() => execute(answered, request, { run: DEFAULT_CONTEXT, issuer, inputDigest }));
   const limit = await medianMs(async () => signer.sign(await sha256(canonicalJson(envelope.data))));
   row('canonical JSON + SHA-256 + Ed25519 of the answer', limit);
   row('evidence: manifest, credential, signature', evidence, { name: 'that limit', ms: limit });

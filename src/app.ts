@@ -3,6 +3,7 @@ import { Hono } from 'hono';
 import { bodyLimit } from 'hono/body-limit';
 import type { Operation } from './operation.ts';
 import type { AnswerIssuer } from './operations/execute.ts';
+import type { ContextFor } from './operations/run-context.ts';
 import type { ChainView } from './payment/chain.ts';
 import type { Gate } from './payment/gate.ts';
 import { PAYMENT_HEADER, payOverHttp } from './payment/http.ts';
@@ -21,6 +22,7 @@ export interface AppDependencies {
   readonly gate: Gate;
   readonly chain: ChainView;
   readonly issuer: AnswerIssuer;
+  readonly contextFor: ContextFor;
   readonly didDocument: DidDocument;
   readonly usdc: Usdc;
   readonly payTo: string;
@@ -35,7 +37,8 @@ type Env = { Variables: { requestId: string } };
 
 /** A web-standard app: `app.fetch` runs it on any runtime. Every answer carries X-Request-Id. */
 export function createApp(dependencies: AppDependencies): Hono<Env> {
-  const { operations, gate, chain, issuer, didDocument, usdc, payTo, publicUrl, bodyLimitBytes } = dependencies;
+  const { operations, gate, chain, issuer, contextFor, didDocument, usdc, payTo, publicUrl, bodyLimitBytes } =
+    dependencies;
   const app = new Hono<Env>();
   app.use(async (c, next) => {
     const requestId = crypto.randomUUID();
@@ -64,7 +67,7 @@ export function createApp(dependencies: AppDependencies): Hono<Env> {
       const body = await readJsonBody(c.req.raw);
       return payOverHttp(gate, { requestId: c.get('requestId'), operation, resourceUrl, headers, body });
     });
-    route(app, 'GET', samplePath(operation), async (c) => c.json(await createSample(operation, issuer)));
+    route(app, 'GET', samplePath(operation), async (c) => c.json(await createSample(operation, issuer, contextFor())));
   }
   const payment = { network: usdc.caip2, asset: usdc.address, payTo };
   const index = serviceIndex({ ...issuer.generator, publicUrl, did: issuer.did, payment, operations });
@@ -75,7 +78,7 @@ export function createApp(dependencies: AppDependencies): Hono<Env> {
     const ok = await chain.reachable();
     return c.json({ ok }, ok ? 200 : 503);
   });
-  const verify = createVerifyHandler({ operations, didDocument, now: issuer.now });
+  const verify = createVerifyHandler({ operations, contextFor, didDocument, now: issuer.now });
   for (const path of [PATHS.verify, PATHS.verifyAlias]) {
     route(app, 'POST', path, async (c) => verify(await requireJsonBody(c.req.raw)));
   }

@@ -3,6 +3,9 @@
  * This file holds the type and its rules; it does no I/O and knows no surface.
  */
 import type { z } from 'zod';
+import type { ContextConfig } from './engines/config.ts';
+import type { ModelCatalog } from './engines/model-catalog.ts';
+import type { Summarizer } from './engines/summarizer.ts';
 import type { InvalidRequestCode, JsonPointer, Problem } from './problem.ts';
 
 /**
@@ -10,8 +13,28 @@ import type { InvalidRequestCode, JsonPointer, Problem } from './problem.ts';
  * An answer that is not billable (for example `unsupported`) is still an answer: it is delivered, and nothing is settled.
  */
 export type Outcome<Data> =
-  | { readonly kind: 'answer'; readonly billable: boolean; readonly data: Data }
+  | {
+      readonly kind: 'answer';
+      readonly billable: boolean;
+      /** Whether the same input and the versions in `data` always give the same data; true where it is not said. */
+      readonly reproducible?: boolean;
+      readonly data: Data;
+    }
   | { readonly kind: 'problem'; readonly billable: false; readonly problem: Problem };
+
+/** What the operator decides and not the caller; it stays the same for a whole call. */
+export interface RunContext {
+  readonly config: ContextConfig;
+  readonly catalog: ModelCatalog;
+  readonly summarizer: Summarizer;
+  readonly leases: Leases;
+}
+
+/** Sees to it that of the calls of one caller under one key only one works at a time, on whatever machine. */
+export interface Leases {
+  /** What `work` gives, or undefined where the key is held, or where nobody can say whether it is. */
+  hold<T>(key: string, ttlSeconds: number, work: () => Promise<T>): Promise<T | undefined>;
+}
 
 /** Every answer names what it depends on; the evidence repeats it. */
 export interface AnswerData {
@@ -39,8 +62,8 @@ export interface Operation<Input = unknown, Data extends AnswerData = AnswerData
   readonly invalidRequestCode?: InvalidRequestCode;
   /** What stands in `data`; tests hold every kind of answer against it. */
   readonly output: z.ZodType;
-  /** The engine. Deterministic operations are pure: the same input gives the same data. */
-  run(input: Input): Promise<Outcome<Data>>;
+  /** The engine. Deterministic operations are pure: the same input and context give the same data. */
+  run(input: Input, context: RunContext): Promise<Outcome<Data>>;
   /** INPUT only; the answer of the free sample is computed by `run`, so it cannot lie. */
   readonly example: Input;
 }

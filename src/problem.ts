@@ -18,6 +18,11 @@ export type Problem =
   // The request as a value
   | { readonly code: 'invalid_request'; readonly path: JsonPointer; readonly detail: string }
   | { readonly code: 'context/invalid_request'; readonly path: JsonPointer; readonly detail: string }
+  // The request as a task
+  /** In tokens: what the request comes to after all that may be done, and what it may come to. */
+  | { readonly code: 'context/overflow'; readonly token_count: number; readonly usable: number }
+  | { readonly code: 'context/model_unresolved' }
+  | { readonly code: 'busy'; readonly retry_after_seconds: number }
   /** The body, or with `path` one text in it. */
   | { readonly code: 'payload_too_large'; readonly limit_bytes: number; readonly path?: JsonPointer }
   | { readonly code: 'unsupported_media_type' }
@@ -57,7 +62,7 @@ export interface ProblemBody {
 }
 
 export interface WireProblem {
-  readonly status: 400 | 402 | 403 | 404 | 405 | 409 | 413 | 415 | 429 | 500 | 503;
+  readonly status: 400 | 402 | 403 | 404 | 405 | 409 | 413 | 415 | 422 | 429 | 500 | 503;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: ProblemBody;
 }
@@ -113,6 +118,21 @@ function describe(problem: Problem): Description {
       return refused(`The payment could not be read: ${problem.detail}. It was not sent to the facilitator.`);
     case 'payload_too_large':
       return { status: 413, error: `${textAt(problem.path)} is larger than ${problem.limit_bytes} bytes. ${FREE}` };
+    case 'context/overflow':
+      return {
+        status: 422,
+        error: `The context cannot be made to fit: it comes to ${problem.token_count} tokens, and ${problem.usable} are usable. ${FREE}`,
+      };
+    case 'context/model_unresolved':
+      return {
+        status: 422,
+        error: `could not resolve model limits: the catalogue does not know this model; send model.limits. ${FREE}`,
+      };
+    case 'busy':
+      return {
+        status: 503,
+        error: `This conversation is being compacted by another call; send the same request again later. ${FREE}`,
+      };
     case 'unsupported_media_type':
       return { status: 415, error: `Send the request as application/json, not packed. ${FREE}` };
     case 'not_found':

@@ -12,7 +12,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   transcript: ['problem.ts'],
   provenance: ['problem.ts'],
   engines: ['problem.ts', 'tokenizer', 'transcript', 'provenance'],
-  'operation.ts': ['problem.ts'],
+  'operation.ts': ['problem.ts', 'engines'],
   operations: ['operation.ts', 'problem.ts', 'engines', 'tokenizer', 'transcript', 'provenance'],
   surfaces: ['operations', 'operation.ts', 'problem.ts', 'provenance'],
   payment: ['operations', 'operation.ts', 'problem.ts', 'provenance'],

@@ -5,7 +5,7 @@ import { referenceMessage, referenceText, referenceTool } from '../../test/refer
 import { anyMessage, anyTool, readTranscript, TRANSCRIPTS } from '../../test/transcripts.ts';
 import { loadEncoding } from '../tokenizer/encoding.ts';
 import type { AgentMessage, ContentBlock } from '../transcript/message.ts';
-import { count, type CountRequest, type CountResult, findOverlongText, MAX_ENCODED_TEXT_BYTES } from './count.ts';
+import { count, type CountRequest, type CountResult } from './count.ts';
 import { type Estimator, heuristic, tokenizer } from './estimator.ts';
 
 // Read as text: one of them holds half a surrogate pair, on which bundlers' JSON loaders break.
@@ -237,49 +237,5 @@ describe('others get their turn', () => {
     const tools = [{ name: 'a', description: 'x'.repeat(4 * 40_000) }];
     await count({ messages: [], model, tools }, heuristic, pause);
     expect(pauses).toBe(20);
-  });
-});
-
-describe('findOverlongText', () => {
-  const long = 'a'.repeat(MAX_ENCODED_TEXT_BYTES);
-  const request = (more: Partial<CountRequest>): CountRequest => ({ messages: [user('hi')], model, ...more });
-
-  it.each<[string, Partial<CountRequest>, unknown]>([
-    ['a text just as long', { messages: [user(long)] }, undefined],
-    ['one byte more', { messages: [user('hi'), user(`${long}a`)] }, ['messages', 1]],
-    ['bytes, not characters', { messages: [user('é'.repeat(MAX_ENCODED_TEXT_BYTES / 2 + 1))] }, ['messages', 0]],
-    ['as many two-byte characters', { messages: [user('é'.repeat(MAX_ENCODED_TEXT_BYTES / 2))] }, undefined],
-    [
-      'blocks of one message together',
-      { messages: [{ role: 'user', timestamp: 1, content: [...user(long).content, { type: 'text', text: '' }] }] },
-      ['messages', 0],
-    ],
-    ['a long prompt', { system_prompt: `${long}a` }, ['system_prompt']],
-    [
-      'a long tool',
-      {
-        tools: [
-          { name: 'a', description: '' },
-          { name: 'b', description: long },
-        ],
-      },
-      ['tools', 1],
-    ],
-    ['many messages', { messages: Array.from({ length: 8 }, () => user(long)) }, undefined],
-    [
-      'an image',
-      { messages: [{ role: 'user', timestamp: 1, content: [{ type: 'image', data: `${long}a`, mime: 'image/png' }] }] },
-      undefined,
-    ],
-    ['a model without an encoding', { messages: [user(`${long}a`)], model: { id: 'claude-sonnet-4' } }, undefined],
-    ['the heuristic', { messages: [user(`${long}a`)], options: { estimator: 'heuristic' } }, undefined],
-    [
-      'an encoding asked for',
-      { messages: [user(`${long}a`)], model: { id: 'claude-sonnet-4' }, options: { estimator: 'cl100k_base' } },
-      ['messages', 0],
-    ],
-    ['nulls', { system_prompt: null, tools: null, options: null }, undefined],
-  ])('%s', (_, more, path) => {
-    expect(findOverlongText(request(more))).toEqual(path);
   });
 });

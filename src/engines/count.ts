@@ -3,14 +3,8 @@
  * Pure: what to count with and how to let others run are arguments.
  */
 import type { AgentFunction, AgentMessage, Role } from '../transcript/message.ts';
-import {
-  type Estimator,
-  type EstimatorChoice,
-  messageText,
-  selectEstimator,
-  toolText,
-  utf8Bytes,
-} from './estimator.ts';
+import type { Estimator, EstimatorChoice } from './estimator.ts';
+import { createMeter, sum } from './meter.ts';
 
 /** Raise it whenever the same request could give other bytes. */
 export const COUNT_VERSION = '1.0.0';
@@ -59,13 +53,10 @@ export type CountResult = {
   versions: Record<string, string>;
 };
 
-/** 10 ms of counting ordinary text, 60 ms of the worst. */
-const PAUSE_AFTER_TOKENS = 32_768;
-
 /**
  * Counts each message, the system prompt and each tool once, and what frames the reply if there is anything at all.
  *
- * @param pause lets others run; it is awaited between two texts after every so many tokens.
+ * @param pause lets others run; see `createMeter`.
  */
 export async function count(
   request: CountRequest,
@@ -73,29 +64,12 @@ export async function count(
   pause: () => Promise<void>,
 ): Promise<CountResult> {
   const { messages, system_prompt, tools } = request;
-  let sincePause = 0;
-  const paced = async (tokens: number): Promise<number> => {
-    sincePause += tokens;
-    if (sincePause >= PAUSE_AFTER_TOKENS) {
-      sincePause = 0;
-      await pause();
-    }
-    return tokens;
-  };
-
-  const by_role: ByRole = { user: 0, assistant: 0, function_result: 0, custom: 0 };
-  for (const message of messages) {
-    const tokens = await paced(estimator.message(message));
-    by_role[message.role] += tokens;
-  }
-  let tools_tokens = 0;
-  for (const tool of tools ?? []) {
-    const tokens = await paced(estimator.tool(tool));
-    tools_tokens += tokens;
-  }
+  const meter = createMeter(pause);
+  const sizes = await meter.each(messages, (message) => estimator.message(message));
+  const by_role = byRole(messages, sizes);
+  const tools_tokens = sum(await meter.each(tools ?? [], (tool) => estimator.tool(tool)));
   const system_prompt_tokens = estimator.text(system_prompt ?? '');
-  const inMessages = by_role.user + by_role.assistant + by_role.function_result + by_role.custom;
-  const counted = inMessages + system_prompt_tokens + tools_tokens;
+  const counted = sum(sizes) + system_prompt_tokens + tools_tokens;
   const reply_priming_tokens = counted > 0 ? estimator.replyPrimingTokens : 0;
   const { name, versions } = estimator;
   return {
@@ -115,22 +89,9 @@ export async function count(
   };
 }
 
-/** A text is encoded in one go, which takes 0.8 s at worst for so many bytes of UTF-8 and 40 ms for ordinary ones. */
-export const MAX_ENCODED_TEXT_BYTES = 1_048_576;
-
-const MAX_UTF8_BYTES_PER_UNIT = 3;
-
-/** The path of the first message, prompt or tool whose text is too long to be encoded, if any. The heuristic has no such bound. */
-export function findOverlongText(request: CountRequest): (string | number)[] | undefined {
-  const { messages, system_prompt, tools, model, options } = request;
-  if (selectEstimator(model.id, options?.estimator) === 'heuristic') return undefined;
-  const message = messages.findIndex((each) => isOverlong(messageText(each)));
-  if (message >= 0) return ['messages', message];
-  if (isOverlong(system_prompt ?? '')) return ['system_prompt'];
-  const tool = tools?.findIndex((each) => isOverlong(toolText(each))) ?? -1;
-  return tool >= 0 ? ['tools', tool] : undefined;
-}
-
-function isOverlong(text: string): boolean {
-  return text.length * MAX_UTF8_BYTES_PER_UNIT > MAX_ENCODED_TEXT_BYTES && utf8Bytes(text) > MAX_ENCODED_TEXT_BYTES;
+/** The tokens of the messages by role, given what each of them counts. */
+export function byRole(messages: readonly AgentMessage[], sizes: readonly number[]): ByRole {
+  const totals: ByRole = { user: 0, assistant: 0, function_result: 0, custom: 0 };
+  for (const [index, { role }] of messages.entries()) totals[role] += sizes[index] ?? 0;
+  return totals;
 }

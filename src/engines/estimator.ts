@@ -7,7 +7,7 @@
  * their shortest form.
  */
 import { type Encoding, ENCODING_NAMES, type EncodingName } from '../tokenizer/encoding.ts';
-import type { AgentFunction, AgentMessage, ImageBlock } from '../transcript/message.ts';
+import type { AgentFunction, AgentMessage, FunctionResultMessage, ImageBlock } from '../transcript/message.ts';
 import { deniedDetails, resultText, walk } from '../transcript/walk.ts';
 
 /** One estimator decides everything in one call. All counts are in tokens. */
@@ -20,6 +20,8 @@ export interface Estimator {
   text(text: string): number;
   message(message: AgentMessage): number;
   tool(tool: AgentFunction): number;
+  /** The tokens of the text of a result of so many tokens in all, where they follow from these without counting again. */
+  textOf(result: FunctionResultMessage, messageTokens: number): number | undefined;
 }
 
 export type TokenizerVersions =
@@ -76,6 +78,7 @@ export const heuristic: Estimator = {
     return Math.floor(bytes / BYTES_PER_TOKEN) + images.length * IMAGE_TOKENS;
   },
   tool: (tool) => quarter(compactJson(tool)),
+  textOf: () => undefined,
 };
 
 /** What role and separators of a message come to. */
@@ -92,11 +95,19 @@ export function tokenizer(encoding: Encoding): Estimator {
     message: (message) =>
       MESSAGE_FRAME_TOKENS + encoding.count(messageText(message)) + imagesOf(message).length * IMAGE_TOKENS,
     tool: (tool) => encoding.count(toolText(tool)),
+    textOf: (result, messageTokens) =>
+      messageParts(result).length === 1 && result.content.some(({ type }) => type === 'text')
+        ? messageTokens - MESSAGE_FRAME_TOKENS - imagesOf(result).length * IMAGE_TOKENS
+        : undefined,
   };
 }
 
 /** What a model reads of a message, line by line. Thinking and files are not sent back to it; images count apart. */
 export function messageText(message: AgentMessage): string {
+  return messageParts(message).join('\n');
+}
+
+function messageParts(message: AgentMessage): string[] {
   const parts: string[] = [];
   for (const { block, result } of walk(message.content)) {
     if (block.type === 'function_result') parts.push(resultText(block.content));
@@ -106,7 +117,7 @@ export function messageText(message: AgentMessage): string {
   }
   const details = deniedDetails(message);
   if (details !== undefined) parts.push(compactJson(details));
-  return parts.join('\n');
+  return parts;
 }
 
 /** What a model reads of a tool. */

@@ -19,6 +19,6 @@ export interface Summarizer {
   readonly name: string;
   /** Whether the same request always gives the same text. */
   readonly deterministic: boolean;
-  /** Empty where there is nothing to say. Rejects where it cannot be had. */
-  summarize(request: SummaryRequest): Promise<string>;
+  /** Empty where there is nothing to say, undefined where no summary can be had. */
+  summarize(request: SummaryRequest): Promise<string | undefined>;
 }

@@ -6,6 +6,7 @@ import example from '../../test/vectors/contracts/conversation-prune.example.jso
 import requestSchema from '../../test/vectors/contracts/conversation-prune.request.schema.json' with { type: 'json' };
 import responseSchema from '../../test/vectors/contracts/conversation-prune.response.schema.json' with { type: 'json' };
 import { conversationPrune } from './conversation-prune.ts';
+import { DEFAULT_CONTEXT } from './run-context.ts';
 import { validate } from './validate.ts';
 
 /** Keys that say nothing: the dialect, what every integer of JSON is bound to, and open objects said aloud. */
@@ -42,7 +43,7 @@ function problemOf(value: unknown): [string, string] | undefined {
 async function run(value: unknown) {
   const checked = validate(conversationPrune, value);
   if (!checked.ok) throw new Error(JSON.stringify(checked.problem));
-  const outcome = await conversationPrune.run(checked.value);
+  const outcome = await conversationPrune.run(checked.value, DEFAULT_CONTEXT);
   if (outcome.kind !== 'answer') throw new Error(outcome.problem.code);
   return outcome;
 }

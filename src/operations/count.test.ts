@@ -7,10 +7,11 @@ import { anyMessage, anyTool, readTranscript, TRANSCRIPTS } from '../../test/tra
 import requestSchema from '../../test/vectors/contracts/context.count-tokens.request.schema.json' with { type: 'json' };
 import responseSchema from '../../test/vectors/contracts/context.count-tokens.response.schema.json' with { type: 'json' };
 import providerSchema from '../../test/vectors/contracts/provider.openai-codex.stream.request.schema.json' with { type: 'json' };
-import { MAX_ENCODED_TEXT_BYTES } from '../engines/count.ts';
+import { MAX_ENCODED_TEXT_BYTES } from '../engines/overlong.ts';
 import type { Problem } from '../problem.ts';
 import { parseStrictJson } from '../provenance/strict-json.ts';
 import { count } from './count.ts';
+import { DEFAULT_CONTEXT } from './run-context.ts';
 import { validate } from './validate.ts';
 
 const ajv = new Ajv({ strict: false, validateFormats: false });
@@ -99,7 +100,7 @@ const refused = (path: string, detail: string): Problem => ({ code: 'context/inv
 async function run(value: unknown) {
   const checked = validate(count, value);
   if (!checked.ok) throw new Error(JSON.stringify(checked.problem));
-  const outcome = await count.run(checked.value);
+  const outcome = await count.run(checked.value, DEFAULT_CONTEXT);
   if (outcome.kind !== 'answer') throw new Error(outcome.problem.code);
   return outcome;
 }

@@ -2,7 +2,7 @@
  * Runs an operation and wraps its answer in signed evidence: the one way from an input to an envelope, for paid calls and
  * samples alike. What was charged follows from the outcome's billable field and from nothing else.
  */
-import type { Operation } from '../operation.ts';
+import type { Operation, RunContext } from '../operation.ts';
 import type { Problem } from '../problem.ts';
 import type { Payment } from '../provenance/credential.ts';
 import { issueEnvelope, type Envelope, type Issuer } from '../provenance/envelope.ts';
@@ -18,6 +18,7 @@ export interface AnswerIssuer extends Issuer {
 }
 
 export interface ExecutionContext {
+  readonly run: RunContext;
   readonly issuer: AnswerIssuer;
   /** See `requestDigest`: of this operation and this input. */
   readonly inputDigest: string;
@@ -32,9 +33,9 @@ export type Execution =
 
 /** `input` must have passed the operation's input schema. Rejects only where the engine or the signing broke. */
 export async function execute(operation: Operation, input: unknown, context: ExecutionContext): Promise<Execution> {
-  const outcome = await operation.run(input);
+  const outcome = await operation.run(input, context.run);
   if (outcome.kind === 'problem') return outcome;
-  const { billable, data } = outcome;
+  const { billable, reproducible = true, data } = outcome;
   const { issuer, inputDigest, charge, sample } = context;
   const { generator, environment, now, newId } = issuer;
   const envelope = await issueEnvelope({
@@ -43,7 +44,7 @@ export async function execute(operation: Operation, input: unknown, context: Exe
     operationVersion: operation.version,
     title: operation.title,
     versions: data.versions,
-    deterministic: true,
+    deterministic: reproducible,
     generator,
     inputDigest,
     data,

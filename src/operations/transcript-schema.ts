@@ -1,9 +1,8 @@
 /**
- * The wire shapes that the context operations share: messages, tools, the model and the choice of an estimator. Optional
- * fields accept null as absent. Unknown fields pass in messages, blocks and tools, and are refused everywhere else.
+ * The wire shapes of a conversation: messages, their blocks, and tools. Optional fields accept null as absent. Unknown fields
+ * pass, as they belong to whoever made the conversation.
  */
 import { z } from 'zod';
-import { ESTIMATOR_CHOICES } from '../engines/estimator.ts';
 import type { AgentFunction, AgentMessage, ContentBlock } from '../transcript/message.ts';
 
 export function optional<Schema extends z.ZodType>(schema: Schema): z.ZodExactOptional<z.ZodNullable<Schema>> {
@@ -11,7 +10,7 @@ export function optional<Schema extends z.ZodType>(schema: Schema): z.ZodExactOp
 }
 
 const anyJson = z.unknown().exactOptional();
-const amount = optional(z.int().min(0));
+export const amount = optional(z.int().min(0));
 
 const block: z.ZodType<ContentBlock> = z
   .discriminatedUnion('type', [
@@ -111,21 +110,3 @@ export const agentFunction: z.ZodType<AgentFunction> = z
     execution_mode: optional(z.enum(['parallel', 'sequential'])),
   })
   .meta({ id: 'AgentFunction', description: 'A function that the model may call.' });
-
-export const modelInput = z
-  .strictObject({
-    id: z.string().describe('For example gpt-5 or claude-sonnet-4.'),
-    provider: optional(z.string()),
-    limits: optional(
-      z.strictObject({
-        context_window: z.int().min(0),
-        max_output_tokens: z.int().min(0),
-        input_limit: amount,
-      }),
-    ).describe('In tokens.'),
-  })
-  .describe('The model that the conversation is meant for. Its id selects how tokens are counted.');
-
-export const estimatorChoice = optional(z.enum(ESTIMATOR_CHOICES)).describe(
-  'auto, the default, goes by the model. o200k_base and cl100k_base count by that encoding, heuristic takes four bytes for a token.',
-);

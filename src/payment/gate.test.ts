@@ -9,6 +9,7 @@ import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { defineOperation, type Outcome } from '../operation.ts';
+import { DEFAULT_CONTEXT } from '../operations/run-context.ts';
 import { didKey } from '../provenance/did.ts';
 import { createSigner } from '../provenance/ed25519.ts';
 import { issuerOf } from '../provenance/envelope.ts';
@@ -72,6 +73,7 @@ async function setUp(options: Options = {}) {
   const payTo = privateKeyToAccount(generatePrivateKey()).address;
   const ledger = createMemoryLedger();
   const gate = createGate({
+    contextFor: () => DEFAULT_CONTEXT,
     facilitator,
     chain: { ...view, ...options.chain },
     ledger: options.ledger?.(ledger) ?? ledger,

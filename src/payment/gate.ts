@@ -8,6 +8,7 @@ import type { PaymentRequired, PaymentRequirements, SettleResponse } from '@x402
 import { ExactEvmScheme } from '@x402/evm/exact/server';
 import type { Address } from 'viem';
 import { execute, type AnswerIssuer, type Execution } from '../operations/execute.ts';
+import type { ContextFor } from '../operations/run-context.ts';
 import { BODY_REQUIRED, refusedInput, type Operation } from '../operation.ts';
 import { toWire, type Problem, type Result } from '../problem.ts';
 import { requestDigest } from '../provenance/canonical.ts';
@@ -34,6 +35,7 @@ export interface GateDependencies {
   readonly sealer: Sealer;
   /** Its clock is also the gate's. */
   readonly issuer: AnswerIssuer;
+  readonly contextFor: ContextFor;
   readonly usdc: Usdc;
   readonly payTo: Address;
   readonly facilitatorTimeoutMs?: number;
@@ -85,7 +87,7 @@ const FACILITATOR_TIMEOUT_MS = 60_000;
 const NONCE_USED = 'invalid_exact_evm_nonce_already_used';
 
 export function createGate(dependencies: GateDependencies): Gate {
-  const { facilitator, chain, ledger, sealer, issuer, usdc, payTo, report } = dependencies;
+  const { facilitator, chain, ledger, sealer, issuer, contextFor, usdc, payTo, report } = dependencies;
   const timeoutMs = dependencies.facilitatorTimeoutMs ?? FACILITATOR_TIMEOUT_MS;
   const server = new x402ResourceServer(rememberDoubts(facilitator)).register(usdc.caip2, new ExactEvmScheme());
 
@@ -215,7 +217,8 @@ export function createGate(dependencies: GateDependencies): Gate {
   const runEngine = ({ call, payment, input, binding }: Run): Promise<Execution> => {
     const { payer, nonce } = payment.authorization;
     const charge = { amount: call.operation.price, payment: { network: usdc.caip2, payer, nonce } };
-    return execute(call.operation, input, { inputDigest: binding.requestDigest, issuer, charge });
+    const run = contextFor(payer);
+    return execute(call.operation, input, { run, inputDigest: binding.requestDigest, issuer, charge });
   };
 
   const settleOnce = async (run: Run, requirements: PaymentRequirements, body: Body): Promise<GateAnswer> => {

@@ -59,7 +59,8 @@ export type Manifest = {
 export type Execution = {
   readonly operation: string;
   readonly operationVersion: string;
-  readonly deterministic: true;
+  /** Whether the same input and versions always give the same result. */
+  readonly deterministic: boolean;
   /** Everything that the answer depends on besides the input: versions, table digests, configuration. JSON. */
   readonly versions: { readonly [name: string]: unknown };
 };
@@ -132,6 +133,13 @@ async function hashedUri(label: string, assertion: unknown): Promise<HashedUri> 
 
 /** Bytes as crJSON spells them, after CBOR's diagnostic notation. */
 const hashText = (bytes: Uint8Array) => `b64'${toBase64(bytes)}'`;
+
+/** What a manifest without fault says was executed, and with what. */
+export function executionOf(manifest: unknown): JsonObject | undefined {
+  const assertions = isJsonObject(manifest) ? manifest['assertions'] : undefined;
+  const execution = isJsonObject(assertions) ? assertions[EXECUTION] : undefined;
+  return isJsonObject(execution) ? execution : undefined;
+}
 
 /** What a credential says of the manifest's content. A hash is undefined where the data has no canonical form. */
 export type ManifestExpectation = Pick<ManifestFacts, 'operation' | 'operationVersion' | 'credentialId'> & {

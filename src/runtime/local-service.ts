@@ -5,7 +5,9 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { createAdaptorServer } from '@hono/node-server';
 import { createApp } from '../app.ts';
 import type { AnswerIssuer } from '../operations/execute.ts';
+import { createMemoryLeaseStore } from '../operations/leases.ts';
 import { operations } from '../operations/list.ts';
+import { createContextFor, DEFAULT_CONTEXT } from '../operations/run-context.ts';
 import { createChainView } from '../payment/chain.ts';
 import { createGate } from '../payment/gate.ts';
 import { createMemoryLedger, ROW_GRACE_SECONDS } from '../payment/ledger.ts';
@@ -82,12 +84,18 @@ async function serve(chain: LocalChain, seed: Uint8Array, settings: Settings, lo
     log('error', event, { requestId, ...errorFields(error) });
   const ledger = createMemoryLedger();
   const view = createChainView({ rpcUrl: chain.rpcUrl, chain: BASE_SEPOLIA, usdc: usdc.address });
+  const contextFor = createContextFor(() => DEFAULT_CONTEXT, {
+    store: createMemoryLeaseStore(),
+    now: issuer.now,
+    report: (event, error) => log('error', event, errorFields(error)),
+  });
   const gate = createGate({
     facilitator,
     chain: view,
     ledger,
     sealer: await createSealer(crypto.getRandomValues(new Uint8Array(STORE_SECRET_BYTES))),
     issuer,
+    contextFor,
     usdc,
     payTo: chain.payTo,
     report,
@@ -100,6 +108,7 @@ async function serve(chain: LocalChain, seed: Uint8Array, settings: Settings, lo
     gate,
     chain: view,
     issuer,
+    contextFor,
     didDocument: await didDocument(did, [signer]),
     usdc,
     payTo: chain.payTo,

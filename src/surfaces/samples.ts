@@ -1,6 +1,7 @@
 /** The free sample of an operation: its example's request, and the answer that the engine gives to it, signed. */
 import { execute, type AnswerIssuer } from '../operations/execute.ts';
-import type { Operation } from '../operation.ts';
+import { DEFAULT_CONTEXT } from '../operations/run-context.ts';
+import type { Operation, RunContext } from '../operation.ts';
 import { requestDigest } from '../provenance/canonical.ts';
 import type { Envelope } from '../provenance/envelope.ts';
 
@@ -9,10 +10,10 @@ export interface Sample {
   readonly response: Envelope<unknown>;
 }
 
-export async function createSample(operation: Operation, issuer: AnswerIssuer): Promise<Sample> {
+export async function createSample(operation: Operation, issuer: AnswerIssuer, run: RunContext): Promise<Sample> {
   const request = operation.example;
   const inputDigest = await requestDigest(operation.id, request);
-  const execution = await execute(operation, request, { inputDigest, issuer, sample: true });
+  const execution = await execute(operation, request, { run, inputDigest, issuer, sample: true });
   if (execution.kind !== 'answer') throw new Error(`the example of ${operation.id} has no answer`);
   return { request, response: execution.envelope };
 }
@@ -23,7 +24,7 @@ export async function generatedSamples(
 ): Promise<readonly (readonly [string, string])[]> {
   return Promise.all(
     operations.map(async (operation) => {
-      const outcome = await operation.run(operation.example);
+      const outcome = await operation.run(operation.example, DEFAULT_CONTEXT);
       if (outcome.kind !== 'answer') throw new Error(`the example of ${operation.id} has no answer`);
       const text = JSON.stringify({ request: operation.example, data: outcome.data }, null, 2);
       return [`samples/${operation.id}.json`, `${text}\n`] as const;

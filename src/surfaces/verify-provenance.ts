@@ -2,15 +2,18 @@
  * `POST /api/v1/verify-provenance`: checks a saved answer against this service's own DID and, with the input, runs the
  * operation again. It fetches nothing, and of a re-run it says equal or different, never the value.
  */
+import { contextOf, type ContextFor } from '../operations/run-context.ts';
 import { validate } from '../operations/validate.ts';
 import type { Operation } from '../operation.ts';
 import { jsonPointer, problemResponse, type Problem, type Result } from '../problem.ts';
 import { digest, isJsonObject } from '../provenance/canonical.ts';
 import type { DidDocument } from '../provenance/did.ts';
+import { executionOf } from '../provenance/manifest.ts';
 import { conclude, readEnvelope, verifyEnvelope, type Check, type Checks } from '../provenance/verify.ts';
 
 export interface VerifyDependencies {
   readonly operations: readonly Operation[];
+  readonly contextFor: ContextFor;
   readonly didDocument: DidDocument;
   readonly now: () => Date;
 }
@@ -20,7 +23,7 @@ const RERUNS_PER_MINUTE = 60;
 
 /** Answers 200 with a verdict, whatever the verdict; 400 where there is nothing to verify. */
 export function createVerifyHandler(dependencies: VerifyDependencies): (body: Result<unknown>) => Promise<Response> {
-  const { operations, didDocument, now } = dependencies;
+  const { operations, contextFor, didDocument, now } = dependencies;
   const takeRerun = createRateLimit(RERUNS_PER_MINUTE, now);
   return async (body) => {
     if (!body.ok) return problemResponse(body.problem);
@@ -31,8 +34,9 @@ export function createVerifyHandler(dependencies: VerifyDependencies): (body: Re
     const read = readEnvelope(envelope);
     if (!read.ok) return problemResponse(read.problem);
     const { checks } = await verifyEnvelope({ envelope, input, trusted: didDocument, now: now() });
-    const { credentialSubject: subject } = read.envelope._provenance.credential;
-    const rerun = await runAgain({ checks, subject, input, operations, takeRerun });
+    const { manifest, credential } = read.envelope._provenance;
+    const { credentialSubject: subject } = credential;
+    const rerun = await runAgain({ checks, subject, manifest, input, operations, contextFor, takeRerun });
     const verdict = { ...conclude({ ...checks, rerun }), ...(isOurs(checks) && { about: aboutOf(subject) }) };
     return Response.json(verdict, { headers: { 'Cache-Control': 'no-store' } });
   };
@@ -58,13 +62,23 @@ function aboutOf(subject: unknown): object {
 interface Rerun {
   readonly checks: Checks;
   readonly subject: unknown;
+  readonly manifest: unknown;
   readonly input: unknown;
   readonly operations: readonly Operation[];
+  readonly contextFor: ContextFor;
   readonly takeRerun: () => boolean;
 }
 
 /** Only what this service signed for just this input is run again: nothing else is owed an engine's time. */
-async function runAgain({ checks, subject, input, operations, takeRerun }: Rerun): Promise<Check> {
+async function runAgain({
+  checks,
+  subject,
+  manifest,
+  input,
+  operations,
+  contextFor,
+  takeRerun,
+}: Rerun): Promise<Check> {
   if (input === undefined) return notChecked('Send the input along to have the answer computed again.');
   if (!isOurs(checks) || checks.input_digest.result !== 'pass' || !isJsonObject(subject)) {
     return notChecked('Only an answer that this service signed for this very input is computed again.');
@@ -73,10 +87,12 @@ async function runAgain({ checks, subject, input, operations, takeRerun }: Rerun
   if (!operation || operation.version !== subject['operationVersion']) {
     return notChecked('The version of the operation that gave this answer is not part of this build.');
   }
+  const { deterministic, versions } = executionOf(manifest) ?? {};
+  if (deterministic !== true) return notChecked('This answer does not follow from its input alone.');
   const valid = validate(operation, input);
   if (!valid.ok) return notChecked('The input is not one that this build accepts.');
   if (!takeRerun()) return notChecked('Too many answers are being computed again just now; try again in a minute.');
-  const outcome = await operation.run(valid.value);
+  const outcome = await operation.run(valid.value, contextOf(versions, contextFor()));
   const equal = outcome.kind === 'answer' && (await digest(outcome.data)) === subject['dataDigest'];
   return equal
     ? { result: 'pass', reason: 'Computed again from the input, the answer is the one that was signed.' }

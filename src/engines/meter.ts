@@ -1,0 +1,30 @@
+/** Counts many texts one after another and lets others run in between. */
+
+/** 10 ms of counting ordinary text, 60 ms of the worst. */
+const PAUSE_AFTER_TOKENS = 32_768;
+
+export interface Meter {
+  /** What each item comes to, in tokens. */
+  each<T>(items: Iterable<T>, tokensOf: (item: T) => number): Promise<number[]>;
+}
+
+/** @param pause is awaited between two texts after every so many tokens, whatever list they are of. */
+export function createMeter(pause: () => Promise<void>): Meter {
+  let sincePause = 0;
+  return {
+    each: async (items, tokensOf) => {
+      const counts: number[] = [];
+      for (const item of items) {
+        const tokens = tokensOf(item);
+        counts.push(tokens);
+        sincePause += tokens;
+        if (sincePause < PAUSE_AFTER_TOKENS) continue;
+        sincePause = 0;
+        await pause();
+      }
+      return counts;
+    },
+  };
+}
+
+export const sum = (counts: readonly number[]): number => counts.reduce((total, tokens) => total + tokens, 0);

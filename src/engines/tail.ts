@@ -1,0 +1,59 @@
+/** Which newest messages compaction keeps as they are. It looks at sizes and structure only, and never parts a call from its result. Pure. */
+import type { AgentMessage } from '../transcript/message.ts';
+import { beginsTurn, placeResults, safeStarts } from '../transcript/results.ts';
+import { sum } from './meter.ts';
+
+const TAIL_SHARE_OF_USABLE = 1 / 4;
+const TAIL_MIN_TOKENS = 2_000;
+const TAIL_MAX_TOKENS = 8_000;
+
+/** What the tail may take of so many usable tokens. */
+export function tailBudget(usable: number): number {
+  return Math.min(TAIL_MAX_TOKENS, Math.max(TAIL_MIN_TOKENS, Math.floor(usable * TAIL_SHARE_OF_USABLE)));
+}
+
+/**
+ * The index of the first message that stays: 0 where nothing can be left out, undefined where nothing is to stay (no turn is
+ * wanted, or there is none).
+ *
+ * @param messages without custom ones.
+ * @param sizes in tokens, of each message.
+ */
+export function selectTail(
+  messages: readonly AgentMessage[],
+  sizes: readonly number[],
+  tailTurns: number,
+  budget: number,
+): number | undefined {
+  const starts = messages.flatMap((message, index) => (beginsTurn(message) ? [index] : []));
+  if (tailTurns === 0 || starts.length === 0) return undefined;
+  const safe = safeStarts(messages, placeResults(messages));
+
+  /** The earliest safe start behind `start` from which everything up to `end` fits. */
+  const splitTurn = (start: number, end: number, tokens: number): number | undefined => {
+    let earliest: number | undefined;
+    let size = 0;
+    for (let index = end - 1; index > start; index -= 1) {
+      size += sizes[index] ?? 0;
+      if (size > tokens) break;
+      if (safe[index]) earliest = index;
+    }
+    return earliest;
+  };
+
+  let first: number | undefined;
+  let left = budget;
+  let end = messages.length;
+  for (const start of starts.slice(-tailTurns).toReversed()) {
+    const size = sum(sizes.slice(start, end));
+    if (size > left) {
+      first = splitTurn(start, end, left) ?? first;
+      break;
+    }
+    // A turn that begins unsafely is carried by an older one, if that fits too.
+    if (safe[start]) first = start;
+    left -= size;
+    end = start;
+  }
+  return first ?? starts.findLast((start) => start > 0 && safe[start]) ?? 0;
+}

@@ -1,0 +1,147 @@
+/** The operation assemble: its texts, price and wire shapes beside the engine that answers it. */
+import { z } from 'zod';
+import { assemble as assembleContext, ASSEMBLE_VERSION } from '../engines/assemble.ts';
+import { CAP_MIN_TOKENS } from '../engines/cap.ts';
+import { THINKING_LEVELS } from '../engines/model-catalog.ts';
+import { defineOperation } from '../operation.ts';
+import {
+  addOverlongText,
+  breakdown,
+  functionIds,
+  modelInput,
+  summaryOptions,
+  tokens,
+  versions,
+} from './context-schema.ts';
+import { loadEstimator, pause } from './estimators.ts';
+import { exampleConversation, exampleSystemPrompt, exampleTools } from './example-conversation.ts';
+import { leaseKeyOf } from './leases.ts';
+import { modelVersions, resolveModelOr422 } from './resolved-model.ts';
+import { agentFunction, agentMessage, amount, messages, optional } from './transcript-schema.ts';
+
+const input = z
+  .strictObject({
+    messages,
+    model: modelInput,
+    system_prompt: optional(z.string()),
+    tools: optional(z.array(agentFunction)),
+    options: optional(
+      z.strictObject({
+        ...summaryOptions,
+        reserved_tokens: amount.describe('Set aside for what is added later; 10 % of the window, at most 20000.'),
+        thinking_level: optional(z.enum(THINKING_LEVELS)).describe(
+          'Sets the model’s thinking budget of this level aside.',
+        ),
+        request_overhead_tokens: amount.describe('What your request takes beside prompt, messages and tools.'),
+        allow_prune: optional(z.boolean()),
+        allow_compaction: optional(z.boolean()),
+        protected_functions: functionIds.describe(
+          'Results of these are not pruned; if nothing else helps they are reduced.',
+        ),
+        max_result_tokens: optional(z.int().min(CAP_MIN_TOKENS)).describe(
+          'Cuts the middle out of every result that says more. Off by default.',
+        ),
+        cache_breakpoint: optional(z.int().min(-1)).describe(
+          'Index of the last message of a cached prefix: nothing up to it is changed, and nothing is compacted.',
+        ),
+      }),
+    ),
+  })
+  .superRefine((request, context) => {
+    addOverlongText(request, context);
+    if ((request.options?.cache_breakpoint ?? -1) < request.messages.length) return;
+    const message = 'there is no message of this index';
+    context.addIssue({ code: 'custom', path: ['options', 'cache_breakpoint'], message });
+  });
+
+const output = z.looseObject({
+  system_prompt: z.string().describe('Yours, and after it the summary if there is one.'),
+  messages: z.array(agentMessage).describe('What to send to the model: without custom messages, and never empty.'),
+  token_count: tokens.describe('Everything together; never more than usable.'),
+  usable: tokens,
+  effective_max_output_tokens: tokens,
+  model_resolved: z
+    .enum(['inline', 'router', 'fallback'])
+    .describe('Whether the limits are yours, the catalogue’s, or the fallback of 8192/1024.'),
+  applied: z
+    .looseObject({
+      initial_token_count: tokens,
+      pruned: z.boolean(),
+      pruned_tokens: tokens,
+      compacted: z.boolean(),
+      capped_parts: tokens.optional(),
+      capped_tokens: tokens.optional(),
+      summary: z.string().optional().describe('Keep it, and send it as previous_summary next time.'),
+      tail_start_index: tokens.optional().describe('Index in your messages of the first one that stays.'),
+      tokens_before: tokens.optional().describe('Of the messages that were summarised.'),
+      summarized_head_tokens: tokens.optional().describe('The same as tokens_before.'),
+      prefix: z
+        .looseObject({ messages: tokens, tokens, sha256: z.string() })
+        .optional()
+        .describe('The cached prefix, unchanged: SHA-256 of the RFC 8785 JSON of its messages.'),
+    })
+    .describe('What was done to make it fit.'),
+  breakdown,
+  versions,
+});
+
+const BUSY_RETRY_AFTER_SECONDS = 5;
+
+export const assemble = defineOperation({
+  id: 'assemble',
+  version: ASSEMBLE_VERSION,
+  title: 'Build the context of the next model call so that it fits the window',
+  summary: 'Build the context of the next model call so that it fits the window',
+  description:
+    'Takes the whole history and gives back system prompt and messages that fit what the model can take, by an exact count. Only as far as needed it prunes old results, summarises the older part (without a model) and reduces results to references. Calls and results stay together, custom messages stay out, and with cache_breakpoint the cached prefix stays byte for byte. If nothing can make it fit the answer is context/overflow, not charged.',
+  roi: 'One call before each model call, and no request is ever refused for its length.',
+  audience: 'agent-infra',
+  price: '10000',
+  input,
+  invalidRequestCode: 'context/invalid_request',
+  output,
+  async run(request, { config, catalog, summarizer, leases }) {
+    const model = resolveModelOr422(request.model, catalog, config);
+    if ('problem' in model) return model;
+    const estimator = await loadEstimator(request.model.id, request.options?.estimator);
+    const assembled = await assembleContext(request, {
+      config,
+      model,
+      estimator,
+      summarizer,
+      pause,
+      withLease: async (work) => leases.hold(await leaseKeyOf(request), config.lease_ttl_secs, work),
+    });
+    if (assembled.kind === 'overflow') {
+      const { token_count, usable } = assembled;
+      return { kind: 'problem', billable: false, problem: { code: 'context/overflow', token_count, usable } };
+    }
+    if (assembled.kind === 'busy') {
+      return {
+        kind: 'problem',
+        billable: false,
+        problem: { code: 'busy', retry_after_seconds: BUSY_RETRY_AFTER_SECONDS },
+      };
+    }
+    const { result } = assembled;
+    const versionsUsed = {
+      engine: `assemble/${ASSEMBLE_VERSION}`,
+      ...estimator.versions,
+      ...(result.applied.compacted && {
+        summarizer: summarizer.name,
+        lease: summarizer.deterministic ? 'none' : 'held',
+      }),
+      config,
+      model: modelVersions(model),
+    };
+    const reproducible = summarizer.deterministic || !result.applied.compacted;
+    return { kind: 'answer', billable: true, reproducible, data: { ...result, versions: versionsUsed } };
+  },
+  example: {
+    model: { id: 'gpt-5', limits: { context_window: 2000, max_output_tokens: 500 } },
+    system_prompt: exampleSystemPrompt,
+    tools: exampleTools,
+    messages: exampleConversation,
+    options: { tail_turns: 1 },
+  },
+});

@@ -1,0 +1,88 @@
+/** The operation compact: its texts, price and wire shapes, and the lease under which its engine runs. */
+import { z } from 'zod';
+import { compact as compactHistory, COMPACT_VERSION } from '../engines/compact.ts';
+import { defineOperation } from '../operation.ts';
+import { addOverlongText, estimatorName, modelInput, summaryOptions, tokens, versions } from './context-schema.ts';
+import { loadEstimator, pause } from './estimators.ts';
+import { exampleConversation } from './example-conversation.ts';
+import { leaseKeyOf } from './leases.ts';
+import { modelVersions, resolveModelOr422 } from './resolved-model.ts';
+import { amount, messages, optional } from './transcript-schema.ts';
+
+const input = z
+  .strictObject({
+    messages,
+    model: modelInput,
+    options: optional(
+      z.strictObject({
+        ...summaryOptions,
+        preserve_recent_tokens: amount.describe(
+          'How many tokens the newest messages may keep; a quarter of what is usable, from 2000 to 8000.',
+        ),
+      }),
+    ),
+  })
+  .superRefine(addOverlongText);
+
+const common = { estimator: estimatorName, versions };
+const output = z.discriminatedUnion('status', [
+  z.looseObject({
+    status: z.literal('ok'),
+    summary: z.string().describe('Markdown with eight sections. Keep it, and send it as previous_summary next time.'),
+    tail_start_index: tokens
+      .nullable()
+      .describe('Index in your messages from which they stay as they are; null where all were summarised.'),
+    tokens_before: tokens.describe('Of the messages that were summarised.'),
+    tokens_after: tokens.describe('Of the summary and the messages that stay.'),
+    used_prior_summary: z.boolean(),
+    ...common,
+  }),
+  z.looseObject({ status: z.literal('busy').describe('Another call holds the lease. Not charged.'), ...common }),
+  z.looseObject({
+    status: z.literal('empty').describe('Nothing to summarise, or no summary that is smaller. Not charged.'),
+    ...common,
+  }),
+  z.looseObject({ status: z.literal('overflow').describe('The summariser failed. Not charged.'), ...common }),
+]);
+
+export const compact = defineOperation({
+  id: 'compact',
+  version: COMPACT_VERSION,
+  title: 'Summarise the older part of an agent conversation and keep the newest turns as they are',
+  summary: 'Summarise the older part of an agent conversation and keep the newest turns as they are',
+  description:
+    'Writes a summary of the older messages in eight sections (goal, constraints, progress, decisions, actions, next steps, context, files) and says from which index on the messages stay. The summary is made without a model: the same messages give the same text, and it keeps exact paths, ids, numbers and errors. A call and its result are never parted. With previous_summary it updates that one. busy, empty and overflow are answers that are not charged.',
+  roi: 'Replaces a summarising model call of thousands of tokens, and the same history always gives the same summary.',
+  audience: 'agent-infra',
+  price: '10000',
+  input,
+  invalidRequestCode: 'context/invalid_request',
+  output,
+  async run(request, { config, catalog, summarizer, leases }) {
+    const model = resolveModelOr422(request.model, catalog, config);
+    if ('problem' in model) return model;
+    const estimator = await loadEstimator(request.model.id, request.options?.estimator);
+    const work = () => compactHistory(request, { config, model, estimator, summarizer, pause });
+    const key = await leaseKeyOf(request);
+    const result = (await leases.hold(key, config.lease_ttl_secs, work)) ?? { status: 'busy' as const };
+    const data = {
+      ...result,
+      estimator: estimator.name,
+      versions: {
+        engine: `compact/${COMPACT_VERSION}`,
+        ...estimator.versions,
+        summarizer: summarizer.name,
+        lease: result.status === 'busy' ? 'none' : 'held',
+        config,
+        model: modelVersions(model),
+      },
+    };
+    const reproducible = summarizer.deterministic && result.status !== 'busy';
+    return { kind: 'answer', billable: result.status === 'ok', reproducible, data };
+  },
+  example: {
+    model: { id: 'gpt-5' },
+    messages: exampleConversation,
+    options: { tail_turns: 1, preserve_recent_tokens: 400 },
+  },
+});

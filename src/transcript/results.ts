@@ -1,0 +1,101 @@
+/**
+ * Where a conversation's function results stand and which call each of them answers, which cuts between messages part no
+ * such pair, and where user turns begin. Pure; it repairs nothing.
+ */
+import type { AgentMessage, ContentBlock, FunctionResultBlock, FunctionResultMessage, UserMessage } from './message.ts';
+
+/** As a message of its own, or as a block of a user message. */
+export type FunctionResult = FunctionResultMessage | FunctionResultBlock;
+
+export interface ResultPlace {
+  /** Index of the message that the result is or stands in. */
+  readonly message: number;
+  /** Of a block, its index in the content. */
+  readonly block: number | undefined;
+  readonly result: FunctionResult;
+  /** Index of the message with the call that it answers, if there is one. */
+  readonly call: number | undefined;
+  /** As the message says; a block has it from its call. */
+  readonly function_id: string | undefined;
+}
+
+/** The calls of one id in the newest message that has any, and how many of them were answered. */
+interface OpenCalls {
+  readonly message: number;
+  readonly function_ids: string[];
+  answered: number;
+}
+
+/**
+ * All results in transcript order. Ids may come again in later turns, so each result answers a call of the newest message
+ * before it that has the id; where that has several, they are answered in their order, and further results answer the last.
+ */
+export function placeResults(messages: readonly AgentMessage[]): ResultPlace[] {
+  const calls = new Map<string, OpenCalls>();
+  const places: ResultPlace[] = [];
+  const place = (message: number, block: number | undefined, result: FunctionResult): void => {
+    const open = calls.get(result.function_call_id);
+    const called = open?.function_ids[Math.min(open.answered, open.function_ids.length - 1)];
+    if (open) open.answered += 1;
+    const function_id = 'role' in result ? result.function_id : called;
+    places.push({ message, block, result, call: open?.message, function_id });
+  };
+  for (const [index, message] of messages.entries()) {
+    if (message.role === 'function_result') place(index, undefined, message);
+    for (const [at, block] of message.content.entries()) {
+      if (block.type === 'function_call') {
+        const open = calls.get(block.id);
+        if (open?.message === index) open.function_ids.push(block.function_id);
+        else calls.set(block.id, { message: index, function_ids: [block.function_id], answered: 0 });
+      } else if (block.type === 'function_result' && message.role === 'user') place(index, at, block);
+    }
+  }
+  return places;
+}
+
+/**
+ * For each index, whether a conversation may begin there without parting a call from its result: at an assistant message
+ * or a user message without results, where no pair stands on both sides.
+ */
+export function safeStarts(messages: readonly AgentMessage[], places: readonly ResultPlace[]): boolean[] {
+  /** The last message that answers a call of this one or of an earlier one. */
+  let answeredUntil = -1;
+  const lastAnswers = new Map<number, number>();
+  for (const { call, message } of places) if (call !== undefined) lastAnswers.set(call, message);
+  return messages.map((message, index) => {
+    const parts = index <= answeredUntil;
+    answeredUntil = Math.max(answeredUntil, lastAnswers.get(index) ?? -1);
+    return !parts && (message.role === 'assistant' || (message.role === 'user' && !message.content.some(isResult)));
+  });
+}
+
+/** A user message begins a turn, except one that brings nothing but results: that belongs to the turn before it. */
+export function beginsTurn(message: AgentMessage): message is UserMessage {
+  return message.role === 'user' && (message.content.length === 0 || !message.content.every(isResult));
+}
+
+/** What stands at a place from now on. */
+export type Replacement = Pick<ResultPlace, 'message' | 'block'> & { readonly by: FunctionResult };
+
+/** The conversation with these results replaced. Every other message stays the very same object. */
+export function replaceResults(
+  messages: readonly AgentMessage[],
+  replacements: readonly Replacement[],
+): readonly AgentMessage[] {
+  const copies = [...messages];
+  const contents = new Map<number, ContentBlock[]>();
+  for (const { message, block, by } of replacements) {
+    if ('role' in by) copies[message] = by;
+    else if (block !== undefined) {
+      const content = contents.get(message) ?? [...(messages[message]?.content ?? [])];
+      content[block] = by;
+      contents.set(message, content);
+    }
+  }
+  return copies.map((message, index) => {
+    const content = contents.get(index);
+    return content ? { ...message, content } : message;
+  });
+}
+
+const isResult = (block: ContentBlock): block is FunctionResultBlock => block.type === 'function_result';
