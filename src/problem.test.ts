@@ -64,6 +64,7 @@ describe('problems', () => {
   it('that may pass say when to come again; the others do not', () => {
     const waiting = Object.values(EVERY).filter(([problem]) => 'Retry-After' in toWire(problem).headers);
     expect(waiting.map(([{ code }]) => code)).toEqual([
+      'busy',
       'payment_exhausted',
       'settlement_unknown',
       'facilitator_unavailable',
