@@ -142,6 +142,5 @@ export const assemble = defineOperation({
     system_prompt: exampleSystemPrompt,
     tools: exampleTools,
     messages: exampleConversation,
-    options: { tail_turns: 1 },
   },
 });

@@ -83,6 +83,6 @@ export const compact = defineOperation({
   example: {
     model: { id: 'gpt-5' },
     messages: exampleConversation,
-    options: { tail_turns: 1, preserve_recent_tokens: 400 },
+    options: { preserve_recent_tokens: 400 },
   },
 });

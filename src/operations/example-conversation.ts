@@ -235,6 +235,20 @@ export const exampleConversation: AgentMessage[] = [
     is_error: false,
     timestamp: 1796032999000,
   },
+  {
+    role: 'assistant',
+    ...agent,
+    content: [
+      { type: 'text', text: 'exports/2026-11-30.csv has 384 orders and a header line; A-20417 is the last of them.' },
+    ],
+    stop_reason: 'end',
+    timestamp: 1796033002000,
+  },
+  {
+    role: 'user',
+    content: [{ type: 'text', text: 'Thank you. Write the line for the changelog, then we are done.' }],
+    timestamp: 1796033060000,
+  },
 ];
 
 /** What a log looks like whose end alone matters later. */
