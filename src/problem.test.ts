@@ -32,6 +32,8 @@ const EVERY: { readonly [Code in ProblemCode]: readonly [Extract<Problem, { code
   payment_reused: [{ code: 'payment_reused' }, 409],
   payment_spent: [{ code: 'payment_spent', transaction: '0xab' }, 409],
   payment_exhausted: [{ code: 'payment_exhausted', retry_after_seconds: 9 }, 429],
+  payment_identifier_reused: [{ code: 'payment_identifier_reused' }, 409],
+  payer_exhausted: [{ code: 'payer_exhausted', retry_after_seconds: 9 }, 429],
   settlement_unknown: [{ code: 'settlement_unknown', retry_after_seconds: 9 }, 503],
   facilitator_unavailable: [{ code: 'facilitator_unavailable', retry_after_seconds: 9 }, 503],
   internal_error: [{ code: 'internal_error' }, 500],
@@ -66,6 +68,7 @@ describe('problems', () => {
     expect(waiting.map(([{ code }]) => code)).toEqual([
       'busy',
       'payment_exhausted',
+      'payer_exhausted',
       'settlement_unknown',
       'facilitator_unavailable',
     ]);

@@ -38,6 +38,9 @@ export type Problem =
   | { readonly code: 'payment_reused' }
   | { readonly code: 'payment_spent'; readonly transaction?: string }
   | { readonly code: 'payment_exhausted'; readonly retry_after_seconds: number }
+  /** The id of a payment-identifier stands for one payment and one request. */
+  | { readonly code: 'payment_identifier_reused' }
+  | { readonly code: 'payer_exhausted'; readonly retry_after_seconds: number }
   | { readonly code: 'settlement_unknown'; readonly retry_after_seconds: number }
   | { readonly code: 'facilitator_unavailable'; readonly retry_after_seconds: number }
   // Ours
@@ -179,6 +182,16 @@ function describe(problem: Problem): Description {
       return {
         status: 429,
         error: `This payment bought several answers that were not charged; it is refused until it expires. ${FREE}`,
+      };
+    case 'payment_identifier_reused':
+      return {
+        status: 409,
+        error: `The payment-identifier of this payment belongs to another payment; send that one again with its request, or use another id. ${FREE}`,
+      };
+    case 'payer_exhausted':
+      return {
+        status: 429,
+        error: `This payer had too many answers that were not charged, or whose payment failed; no more payments of it are taken for now. ${FREE}`,
       };
     case 'settlement_unknown':
       return {

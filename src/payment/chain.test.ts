@@ -144,7 +144,10 @@ describe('what must not deceive it', () => {
     const rpcUrl = `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`;
     const forgetful = createChainView({ rpcUrl, chain: BASE_SEPOLIA, usdc: chain.usdc });
     const authorization = { payer: payer.address, nonce, validBefore: FAR };
-    await expect(forgetful.authorizationState(authorization, { payTo: chain.payTo, amount: 5n })).rejects.toThrow();
+    const transfer = { payTo: chain.payTo, amount: 5n };
+    await expect(forgetful.authorizationState(authorization, transfer, 0)).rejects.toThrow();
+    // Where no row of ours stands behind it, it is enough that nobody can be paid with it any more.
+    expect(await forgetful.authorizationState(authorization, transfer)).toEqual({ kind: 'spent_elsewhere' });
     proxy.close();
   });
 

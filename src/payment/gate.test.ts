@@ -471,9 +471,9 @@ describe('a settlement that went wrong', () => {
     const { call, counts, payTo } = await setUp({
       ledger: (real) => ({
         ...real,
-        advance: async (key, from, change) => {
-          if (broken && change.state === 'settling') throw new Error('disk full');
-          return real.advance(key, from, change);
+        advance: async (...step) => {
+          if (broken && step[2].state === 'settling') throw new Error('disk full');
+          return real.advance(...step);
         },
       }),
     });
@@ -491,9 +491,9 @@ describe('a settlement that went wrong', () => {
     const { call, counts, payTo } = await setUp({
       ledger: (real) => ({
         ...real,
-        advance: async (key, from, change) => {
-          if (broken && change.state === 'computed') throw new Error('disk full');
-          return real.advance(key, from, change);
+        advance: async (...step) => {
+          if (broken && step[2].state === 'computed') throw new Error('disk full');
+          return real.advance(...step);
         },
       }),
     });
@@ -510,9 +510,9 @@ describe('a settlement that went wrong', () => {
     const { call, counts, payTo } = await setUp({
       ledger: (real) => ({
         ...real,
-        advance: async (key, from, change) => {
-          if (broken && change.state === 'settled') throw new Error('disk full');
-          return real.advance(key, from, change);
+        advance: async (...step) => {
+          if (broken && step[2].state === 'settled') throw new Error('disk full');
+          return real.advance(...step);
         },
       }),
     });

@@ -13,14 +13,15 @@ import { BODY_REQUIRED, refusedInput, type Operation } from '../operation.ts';
 import { toWire, type Problem, type Result } from '../problem.ts';
 import { requestDigest } from '../provenance/canonical.ts';
 import type { ChainView } from './chain.ts';
-import type { Ledger, LedgerRow, RowState } from './ledger.ts';
+import { isFree, isOpen, ROW_GRACE_SECONDS, twinOf, type Claim, type Ledger, type LedgerRow } from './ledger.ts';
 import type { Usdc } from './networks.ts';
-import type { Payment } from './payload.ts';
+import { declarePaymentIdentifier, PAYMENT_IDENTIFIER, type Payment } from './payload.ts';
+import { writeDown } from './reconciliation.ts';
 import type { SealBinding, Sealer } from './seal.ts';
 import {
   AUTHORIZATION_EXPIRED,
+  heedful,
   reconcile,
-  rememberDoubts,
   settle,
   settleAgain,
   withDeadline,
@@ -39,6 +40,8 @@ export interface GateDependencies {
   readonly usdc: Usdc;
   readonly payTo: Address;
   readonly facilitatorTimeoutMs?: number;
+  /** Whether a payment has to carry the id of a payment-identifier. */
+  readonly identifierRequired?: boolean;
   readonly report: Report;
 }
 
@@ -53,6 +56,8 @@ export interface GateCall {
   /** The validated input; undefined where the caller sent none. */
   readonly input: Result<unknown> | undefined;
   readonly payment: Payment | undefined;
+  /** The caller's own name for this call. It opens a stored answer, and by itself it means nothing. */
+  readonly idempotencyKey?: string;
 }
 
 export type GateAnswer =
@@ -79,8 +84,11 @@ const MAX_TIMEOUT_SECONDS = 300;
 const NEEDED_SECONDS = 30;
 /** Bounds how long a row can live: validBefore is the caller's to choose. */
 const VALID_BEFORE_MAX_SECONDS = 24 * 3_600;
-/** So that an answer that is not charged is no free service. */
+/** So that an answer that is not charged is no free service: of one payment, and of one payer until the rows end (a day). */
 const MAX_RELEASES = 3;
+const MAX_UNCHARGED = 100;
+/** Far longer than an engine takes. A run that is overtaken all the same can write nothing any more. */
+const LEASE_SECONDS = 120;
 const RETRY_AFTER_SECONDS = 2;
 /** As long as a facilitator may wait for a receipt. */
 const FACILITATOR_TIMEOUT_MS = 60_000;
@@ -88,8 +96,8 @@ const NONCE_USED = 'invalid_exact_evm_nonce_already_used';
 
 export function createGate(dependencies: GateDependencies): Gate {
   const { facilitator, chain, ledger, sealer, issuer, contextFor, usdc, payTo, report } = dependencies;
-  const timeoutMs = dependencies.facilitatorTimeoutMs ?? FACILITATOR_TIMEOUT_MS;
-  const server = new x402ResourceServer(rememberDoubts(facilitator)).register(usdc.caip2, new ExactEvmScheme());
+  const { facilitatorTimeoutMs: timeoutMs = FACILITATOR_TIMEOUT_MS, identifierRequired = false } = dependencies;
+  const server = new x402ResourceServer(heedful(facilitator)).register(usdc.caip2, new ExactEvmScheme());
 
   let initialised: Promise<void> | undefined;
   /** A facilitator that is down now may be up at the next call, so a failure is not kept. */
@@ -117,23 +125,30 @@ export function createGate(dependencies: GateDependencies): Gate {
     const { operation, resourceUrl } = call;
     const resource = { url: resourceUrl, description: operation.description, mimeType: 'application/json' };
     const accepts = [await requirementsOf(operation)];
-    const required = await server.createPaymentRequiredResponse(accepts, resource, toWire(problem).body.error);
+    const { error } = toWire(problem).body;
+    const extensions = declarePaymentIdentifier(identifierRequired);
+    const required = await server.createPaymentRequiredResponse(accepts, resource, error, extensions);
     return { kind: 'refused', problem, challenge: required, ...(settlement && { settlement }) };
   };
 
   /** Nothing before the reservation can cost the caller anything. */
   const admitPaid = async (run: Run): Promise<GateAnswer> => {
-    const { call, key, payment } = run;
+    const { call, key, payment, names } = run;
+    const { authorization } = payment;
     const row = await ledger.find(key);
-    if (row && row.state !== 'released') return resume(run, row);
-    const over = payment.authorization.validBefore <= nowInSeconds();
+    if (row && !isFree(row, nowInSeconds())) return resume(run, row);
+    const over = authorization.validBefore <= nowInSeconds();
     if (row && row.releases >= MAX_RELEASES && !over) return exhausted(run);
+    // Before it is verified: whoever signs again after a lost answer may have no money for a second payment.
+    const twin = twinOf(key, authorization, await ledger.findNamed(names), nowInSeconds());
+    if (twin) return resumeTwin(run, twin);
 
     let requirements: PaymentRequirements;
     let refusal: Problem | undefined;
+    let fromBlock: number;
     try {
       requirements = await requirementsOf(call.operation);
-      refusal = await findRefusal(payment, requirements);
+      [refusal, fromBlock] = await Promise.all([findRefusal(payment, requirements), chain.head()]);
     } catch (error) {
       report('facilitator_unavailable', error, call.requestId);
       return refuse(FACILITATOR_UNAVAILABLE);
@@ -141,14 +156,27 @@ export function createGate(dependencies: GateDependencies): Gate {
     if (refusal) {
       // A copy may have taken the payment since, and be the very reason why it is refused.
       const taken = await ledger.find(key);
-      if (taken && taken.state !== 'released') return resume(run, taken);
+      if (taken && !isFree(taken, nowInSeconds())) return resume(run, taken);
       return challengeUnlessSpent(run, requirements, refusal);
     }
     // Only now: before, a stranger who guessed a nonce could have taken the row.
-    const claim = { mac: run.mac, requirements, validBefore: payment.authorization.validBefore };
-    const reservation = await ledger.reserve(key, claim, MAX_RELEASES);
-    if (!reservation.reserved) return resume(run, reservation.row);
-    return compute(run, requirements, reservation.releases);
+    const now = nowInSeconds();
+    const lease = { holder: crypto.randomUUID(), leaseUntil: now + LEASE_SECONDS };
+    const claim: Claim = { ...authorization, ...names, ...lease, mac: run.mac, requirements, fromBlock };
+    const limits = { now, maxReleases: MAX_RELEASES, maxUncharged: MAX_UNCHARGED };
+    const reservation = await ledger.reserve(key, claim, limits);
+    if (reservation.reserved) return compute(run, claim, reservation.releases);
+    switch (reservation.because) {
+      case 'taken':
+        return resume(run, reservation.row);
+      case 'twin':
+        return resumeTwin(run, reservation.row);
+      case 'uncharged':
+        return refuse({
+          code: 'payer_exhausted',
+          retry_after_seconds: Math.ceil(reservation.validBefore + ROW_GRACE_SECONDS - now),
+        });
+    }
   };
 
   /** Why this payment cannot be taken; our own rules first, as they cost nobody a look at the chain. */
@@ -174,7 +202,7 @@ export function createGate(dependencies: GateDependencies): Gate {
     requirements: PaymentRequirements,
     problem: Problem,
   ): Promise<GateAnswer> => {
-    const proven = await reconcile(settlementOf(run, requirements));
+    const proven = await reconcile(settlementOf(run, { requirements }));
     // Facilitator and chain contradict each other: one of them lags.
     const contested = 'reason' in problem && problem.reason === NONCE_USED;
     if (proven === 'unused') return contested ? refuse(SETTLEMENT_UNKNOWN) : challenge(run.call, problem);
@@ -191,23 +219,23 @@ export function createGate(dependencies: GateDependencies): Gate {
   };
 
   /** Runs the engine and stores the answer before anything is settled. */
-  const compute = async (run: Run, requirements: PaymentRequirements, releases: number): Promise<GateAnswer> => {
+  const compute = async (run: Run, claim: Claim, releases: number): Promise<GateAnswer> => {
     const { key, binding } = run;
     const release = (): Promise<void> =>
-      advance(key, ['reserved', 'computed'], { state: 'released', releases: releases + 1 });
+      advance(key, ['reserved', 'computed'], { state: 'released', releases: releases + 1 }, claim.holder);
     let execution: Execution;
     try {
       execution = await runEngine(run);
       if (execution.billable) {
         const sealedAnswer = await sealer.seal(toBytes(execution.envelope), binding);
-        await advance(key, ['reserved'], { state: 'computed', sealedAnswer });
+        await advance(key, ['reserved'], { state: 'computed', sealedAnswer }, claim.holder);
       }
     } catch (error) {
       report('engine_failed', error, run.call.requestId);
       await release();
       return refuse({ code: 'internal_error' });
     }
-    if (execution.billable) return settleOnce(run, requirements, toBytes(execution.envelope));
+    if (execution.billable) return settleOnce(run, claim, toBytes(execution.envelope));
     await release();
     return execution.kind === 'answer'
       ? { kind: 'answered', body: toBytes(execution.envelope) }
@@ -221,31 +249,27 @@ export function createGate(dependencies: GateDependencies): Gate {
     return execute(call.operation, input, { run, inputDigest: binding.requestDigest, issuer, charge });
   };
 
-  const settleOnce = async (run: Run, requirements: PaymentRequirements, body: Body): Promise<GateAnswer> => {
+  const settleOnce = async (run: Run, asked: Asked, body: Body): Promise<GateAnswer> => {
     await advance(run.key, ['computed'], { state: 'settling' });
-    return conclude(run, await settle(settlementOf(run, requirements)), body);
+    return conclude(run, await settle(settlementOf(run, asked)), body);
   };
 
   /** Writes the settlement's outcome down and hands over the answer only where the money is certain. */
   const conclude = async (run: Run, settlement: Settlement, body: Body): Promise<GateAnswer> => {
-    switch (settlement.kind) {
-      case 'settled':
-        await advance(run.key, OPEN, { state: 'settled', settlement: settlement.response });
-        return { kind: 'answered', body, settlement: settlement.response };
-      case 'failed':
-        await advance(run.key, OPEN, { state: 'failed', settlement: settlement.response });
-        return failed(run, settlement.response);
-      case 'unknown':
-        await advance(run.key, OPEN, { state: 'unknown' });
-        return refuse(SETTLEMENT_UNKNOWN);
+    const written = await writeDown(ledger, run.key, settlement);
+    if (settlement.kind === 'settled' && written) {
+      return { kind: 'answered', body, settlement: settlement.response };
     }
+    if (settlement.kind === 'failed' && written) return failed(run, settlement.response);
+    // Not known, or somebody else has found out more meanwhile: the next copy will see.
+    return refuse(SETTLEMENT_UNKNOWN);
   };
 
   /** The payment is known already: the same request gets its answer, any other is refused. */
   const resume = async (run: Run, row: LedgerRow): Promise<GateAnswer> => {
     if (row.state === 'released') return exhausted(run);
     if (row.mac !== run.mac) return refuse({ code: 'payment_reused' });
-    const { sealedAnswer, settlement, requirements } = row;
+    const { sealedAnswer, settlement } = row;
     const body = sealedAnswer && (await sealer.open(sealedAnswer, run.binding));
     if (!body) return refuse(SETTLEMENT_UNKNOWN); // another process is still computing it
     switch (row.state) {
@@ -253,19 +277,32 @@ export function createGate(dependencies: GateDependencies): Gate {
         return { kind: 'answered', body, ...(settlement && { settlement }) };
       case 'failed': {
         // Where it failed by a facilitator's word, the chain may know better by now.
-        const proven = await reconcile(settlementOf(run, requirements));
+        const proven = await reconcile(settlementOf(run, row));
         if (proven === 'unused' || proven.kind === 'failed') return failed(run, settlement);
-        if (proven.kind === 'unknown') return refuse(SETTLEMENT_UNKNOWN);
-        await advance(run.key, ['failed'], { state: 'settled', settlement: proven.response });
-        return { kind: 'answered', body, settlement: proven.response };
+        return conclude(run, proven, body);
       }
       case 'reserved':
       case 'computed':
-        return settleOnce(run, requirements, body);
+        return settleOnce(run, row, body);
       case 'settling':
       case 'unknown':
-        return conclude(run, await settleAgain(settlementOf(run, requirements)), body);
+        return conclude(run, await settleAgain(settlementOf(run, row)), body);
     }
+  };
+
+  /**
+   * The payer has signed again under a name that stands for another payment: this one is left alone. The id of a payment-identifier
+   * is bound to its payment by its specification; an Idempotency-Key with the same request gets the answer that was paid for.
+   */
+  const resumeTwin = async (
+    run: Run,
+    { identifier, state, sealedAnswer, settlement }: LedgerRow,
+  ): Promise<GateAnswer> => {
+    if (identifier !== undefined && identifier === run.names.identifier) {
+      return refuse({ code: 'payment_identifier_reused' });
+    }
+    const body = state === 'settled' && sealedAnswer && (await sealer.open(sealedAnswer, run.binding));
+    return body ? { kind: 'answered', body, ...(settlement && { settlement }) } : refuse(SETTLEMENT_UNKNOWN);
   };
 
   const failed = (run: Run, settlement?: SettleResponse): Promise<GateAnswer> =>
@@ -276,11 +313,13 @@ export function createGate(dependencies: GateDependencies): Gate {
     return refuse({ code: 'payment_exhausted', retry_after_seconds: Math.max(1, secondsLeft) });
   };
 
-  const settlementOf = ({ call, payment }: Run, requirements: PaymentRequirements): SettlementContext => ({
+  const settlementOf = ({ call, payment }: Run, { requirements, fromBlock }: Asked): SettlementContext => ({
     server,
     chain,
     payment,
+    authorization: payment.authorization,
     requirements,
+    ...(fromBlock !== undefined && { fromBlock }),
     timeoutMs,
     report: (event, error) => report(event, error, call.requestId),
   });
@@ -295,25 +334,43 @@ export function createGate(dependencies: GateDependencies): Gate {
   /** Copies of one paid request that arrive together share one run; later ones find the ledger's row. */
   const inFlight = new Map<string, Promise<GateAnswer>>();
   const admitOnce = async (call: GateCall, payment: Payment, input: unknown): Promise<GateAnswer> => {
+    const { fingerprint, identifier, authorization } = payment;
+    const { payer, nonce } = authorization;
     const digest = await requestDigest(call.operation.id, input);
-    const binding: SealBinding = { requestDigest: digest, callerSecret: payment.fingerprint };
-    const mac = await sealer.mac(binding);
-    const { payer, nonce } = payment.authorization;
+    const callerSecret = secretOf(call, payment);
+    const mac = await sealer.mac('request', digest, callerSecret, fingerprint);
+    const names = {
+      ...(await probeOf(call, digest)),
+      ...(identifier !== undefined && { identifier: await sealer.mac('identifier', payer, identifier) }),
+    };
+    const binding: SealBinding = { requestDigest: digest, callerSecret };
     // Of our own chain and token, whatever the payload says was accepted: an authorization can be spent once on them.
     const key = [usdc.caip2, usdc.address.toLowerCase(), payer, nonce].join('|');
-    const running =
-      inFlight.get(mac) ?? admitPaid({ call, key, payment, input, binding, mac }).finally(() => inFlight.delete(mac));
+    const run: Run = { call, key, payment, input, binding, mac, names };
+    const running = inFlight.get(mac) ?? admitPaid(run).finally(() => inFlight.delete(mac));
     inFlight.set(mac, running);
     return running;
+  };
+
+  const probeOf = async ({ idempotencyKey }: GateCall, digest: string): Promise<Pick<Claim, 'probe'>> =>
+    idempotencyKey === undefined ? {} : { probe: await sealer.mac('probe', idempotencyKey, digest) };
+
+  /** Whether a payment for this very call is open: then a challenge would ask for a second one. */
+  const isUnderWay = async (call: GateCall, input: unknown): Promise<boolean> => {
+    if (call.idempotencyKey === undefined) return false;
+    const rows = await ledger.findNamed(await probeOf(call, await requestDigest(call.operation.id, input)));
+    return rows.some(({ row }) => isOpen(row, nowInSeconds()));
   };
 
   return {
     admit: async (call) => {
       const { payment, input, requestId } = call;
       try {
+        if (payment && identifierRequired && payment.identifier === undefined) return refuse(IDENTIFIER_REQUIRED);
         if (payment && input?.ok) return await admitOnce(call, payment, input.value);
         const refused = input?.ok === false ? input.problem : undefined;
         if (payment) return refuse(refused ?? refusedInput(call.operation, '', BODY_REQUIRED));
+        if (input?.ok && (await isUnderWay(call, input.value))) return refuse(SETTLEMENT_UNKNOWN);
         return await challenge(call, { code: 'payment_required', ...(refused && { refused }) });
       } catch (error) {
         report('gate_failed', error, requestId);
@@ -338,10 +395,22 @@ interface Run {
   readonly input: unknown;
   readonly binding: SealBinding;
   readonly mac: string;
+  readonly names: Pick<Claim, 'probe' | 'identifier'>;
 }
 
-/** A settlement may have been asked for. */
-const OPEN: readonly RowState[] = ['settling', 'unknown'];
+/** What a settlement is judged by: of the row, or of the claim that will be one. */
+type Asked = Pick<Claim, 'requirements'> & Partial<Pick<Claim, 'fromBlock'>>;
+
+/** What opens the answer beside the request: the names that the caller gave, which are on no chain, else the payment. */
+function secretOf({ idempotencyKey }: GateCall, { identifier, fingerprint }: Payment): string {
+  const named = idempotencyKey !== undefined || identifier !== undefined;
+  return named ? JSON.stringify([idempotencyKey ?? null, identifier ?? null]) : fingerprint;
+}
+
+const IDENTIFIER_REQUIRED: Problem = {
+  code: 'malformed_payment',
+  detail: `it carries no id of the extension ${PAYMENT_IDENTIFIER}, which is required here`,
+};
 
 const SETTLEMENT_UNKNOWN: Problem = { code: 'settlement_unknown', retry_after_seconds: RETRY_AFTER_SECONDS };
 const FACILITATOR_UNAVAILABLE: Problem = { code: 'facilitator_unavailable', retry_after_seconds: RETRY_AFTER_SECONDS };

@@ -5,7 +5,7 @@
 import { encodePaymentRequiredHeader, encodePaymentResponseHeader } from '@x402/core/http';
 import type { Operation } from '../operation.ts';
 import { validate } from '../operations/validate.ts';
-import { problemResponse, toWire, type Result } from '../problem.ts';
+import { problemResponse, toWire, type Problem, type Result } from '../problem.ts';
 import type { Gate, GateAnswer } from './gate.ts';
 import { parsePaymentHeader } from './payload.ts';
 
@@ -20,16 +20,30 @@ export interface HttpCall {
 
 export const PAYMENT_HEADER = 'PAYMENT-SIGNATURE';
 
+/** draft-ietf-httpapi-idempotency-key-header: the caller's own name for one call. Taken as it is, quotes and all. */
+export const IDEMPOTENCY_HEADER = 'Idempotency-Key';
+const IDEMPOTENCY_KEY = /^[\x21-\x7e]{1,255}$/;
+
 /** Paid answers are for the payer alone, and every challenge is made for its moment. */
 const PRIVATE = 'private, no-store';
 
 export async function payOverHttp(gate: Gate, { headers, body, ...call }: HttpCall): Promise<Response> {
+  const idempotencyKey = headers.get(IDEMPOTENCY_HEADER) ?? undefined;
+  if (idempotencyKey !== undefined && !IDEMPOTENCY_KEY.test(idempotencyKey)) return problemResponse(BAD_KEY);
   const header = headers.get(PAYMENT_HEADER);
   const parsed = header === null ? undefined : parsePaymentHeader(header);
   if (parsed?.ok === false) return problemResponse(parsed.problem);
   const input = body?.ok ? validate(call.operation, body.value) : body;
-  return toHttp(await gate.admit({ ...call, input, payment: parsed?.value }));
+  return toHttp(
+    await gate.admit({ ...call, input, payment: parsed?.value, ...(idempotencyKey && { idempotencyKey }) }),
+  );
 }
+
+const BAD_KEY: Problem = {
+  code: 'invalid_request',
+  path: '',
+  detail: `the header ${IDEMPOTENCY_HEADER} has to be 1 to 255 visible ASCII characters`,
+};
 
 function toHttp(answer: GateAnswer): Response {
   if (answer.kind === 'refused' && !answer.challenge) return problemResponse(answer.problem);

@@ -23,10 +23,27 @@ export const BASE_SEPOLIA = {
   testnet: true,
 } as const satisfies Chain;
 
+/** Base's mainnet. */
+export const BASE = {
+  id: 8_453,
+  name: 'Base',
+  nativeCurrency: { name: 'Ether', symbol: 'ETH', decimals: 18 },
+  rpcUrls: { default: { http: [] } },
+  contracts: { multicall3: { address: '0xca11bde05977b3631167028862be2a173976ca11' } },
+} as const satisfies Chain;
+
 /** Source: Circle's list of USDC contract addresses; name and version read from the contract. */
 export const BASE_SEPOLIA_USDC: Usdc = {
   caip2: `eip155:${BASE_SEPOLIA.id}`,
   address: '0x036CbD53842c5426634e7929541eC2318f3dCF7e',
   name: 'USDC',
+  version: '2',
+};
+
+/** Source: Circle's list; on mainnet the contract's name is the long one, and it is part of what a payer signs. */
+export const BASE_USDC: Usdc = {
+  caip2: `eip155:${BASE.id}`,
+  address: '0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913',
+  name: 'USD Coin',
   version: '2',
 };

@@ -21,7 +21,29 @@ export interface Payment {
   readonly authorization: Authorization;
   /** Every signed field and the signature: a copy that differs in any of them is another payment. */
   readonly fingerprint: string;
+  /** The id of the extension `payment-identifier`, where the client gave one. */
+  readonly identifier?: string;
 }
+
+/** The extension's name and the form of its id (x402 v2, specs/extensions/payment_identifier.md). */
+export const PAYMENT_IDENTIFIER = 'payment-identifier';
+const IDENTIFIER = /^[A-Za-z0-9_-]{16,128}$/;
+
+/** What a challenge says of the extension: a client appends `id` to `info`. */
+export const declarePaymentIdentifier = (required: boolean): Record<string, unknown> => ({
+  [PAYMENT_IDENTIFIER]: {
+    info: { required },
+    schema: {
+      $schema: 'https://json-schema.org/draft/2020-12/schema',
+      type: 'object',
+      properties: {
+        required: { type: 'boolean' },
+        id: { type: 'string', minLength: 16, maxLength: 128, pattern: IDENTIFIER.source },
+      },
+      required: ['required'],
+    },
+  },
+});
 
 /** Longer ones exist (ERC-6492 wraps deployment data), but a header has to stay well below 16 KB. */
 const SIGNATURE_MAX_BYTES = 4_096;
@@ -58,7 +80,14 @@ const payloadSchema = z.looseObject({
       nonce: hex(64),
     }),
   }),
-  extensions: z.record(z.string(), z.unknown()).optional(),
+  // Clients echo the challenge's extensions, so one without an id is as good as none.
+  extensions: z
+    .looseObject({
+      [PAYMENT_IDENTIFIER]: z
+        .looseObject({ info: z.looseObject({ id: z.string().regex(IDENTIFIER).optional() }).optional() })
+        .optional(),
+    })
+    .optional(),
 });
 
 /** Reads the PAYMENT-SIGNATURE header: base64 (standard alphabet) of the payload's JSON. Nothing of it is echoed. */
@@ -78,6 +107,7 @@ export function parsePayment(value: unknown): Result<Payment> {
   }
   const { payload } = parsed.data;
   const { from, to, value: amount, validAfter, validBefore, nonce } = payload.authorization;
+  const identifier = parsed.data.extensions?.[PAYMENT_IDENTIFIER]?.info?.id;
   const authorization: Authorization = {
     payer: from.toLowerCase() as Address,
     nonce: nonce.toLowerCase() as Hex,
@@ -89,6 +119,7 @@ export function parsePayment(value: unknown): Result<Payment> {
     value: {
       payload: value as PaymentPayload,
       authorization,
+      ...(identifier !== undefined && { identifier }),
       fingerprint: JSON.stringify([
         ...[from, to, nonce, normalSignature(payload.signature)].map((hexText) => hexText.toLowerCase()),
         ...[amount, validAfter, validBefore].map((number) => String(BigInt(number))),

@@ -42,14 +42,16 @@ describe('sealer', () => {
     expect(one).not.toEqual(two);
   });
 
-  it('tells bindings apart that would run together', async () => {
+  it('tells texts apart that would run together, and purposes', async () => {
     const sealer = await createSealer(secret(1));
     const macs = await Promise.all([
-      sealer.mac({ requestDigest: 'a', callerSecret: 'bc' }),
-      sealer.mac({ requestDigest: 'ab', callerSecret: 'c' }),
-      sealer.mac({ requestDigest: '', callerSecret: 'abc' }),
+      sealer.mac('request', 'a', 'bc'),
+      sealer.mac('request', 'ab', 'c'),
+      sealer.mac('request', '', 'abc'),
+      sealer.mac('request', 'abc'),
+      sealer.mac('probe', 'a', 'bc'),
     ]);
-    expect(new Set(macs).size).toBe(3);
+    expect(new Set(macs).size).toBe(5);
     expect(macs[0]).toMatch(/^[0-9a-f]{64}$/);
   });
 

@@ -9,13 +9,16 @@ import { toHex } from '../provenance/canonical.ts';
 export interface SealBinding {
   /** `sha256:` digest of the request. */
   readonly requestDigest: string;
-  /** The payment's fingerprint, signature included. */
+  /** The name that the caller gave the call, else the payment's fingerprint, signature included. */
   readonly callerSecret: string;
 }
 
+/** What a MAC stands for; the same texts under two purposes give two MACs. */
+export type Purpose = 'request' | 'probe' | 'identifier' | 'answer';
+
 export interface Sealer {
-  /** HMAC-SHA-256 of the binding, hex: an equal call is recognised, a guessed one cannot be tested. */
-  mac(binding: SealBinding): Promise<string>;
+  /** HMAC-SHA-256, hex: equal texts are recognised, guessed ones cannot be tested. */
+  mac(purpose: Purpose, ...texts: readonly string[]): Promise<string>;
   seal(plain: Uint8Array<ArrayBuffer>, binding: SealBinding): Promise<Uint8Array>;
   /** The plain bytes, or undefined where the binding is not the one it was sealed under. */
   open(sealed: Uint8Array, binding: SealBinding): Promise<Uint8Array<ArrayBuffer> | undefined>;
@@ -32,12 +35,15 @@ export async function createSealer(storeSecret: Uint8Array<ArrayBuffer>): Promis
   const root = await crypto.subtle.importKey('raw', storeSecret, 'HKDF', false, ['deriveKey']);
   const macKey = await derive(root, 'request-mac', { name: 'HMAC', hash: 'SHA-256', length: 256 }, ['sign']);
 
-  const mac = async (binding: SealBinding): Promise<string> =>
-    toHex(new Uint8Array(await crypto.subtle.sign('HMAC', macKey, new TextEncoder().encode(encode(binding)))));
+  /** JSON keeps the texts apart: no two lists share one. */
+  const mac = async (...texts: readonly string[]): Promise<string> =>
+    toHex(new Uint8Array(await crypto.subtle.sign('HMAC', macKey, new TextEncoder().encode(JSON.stringify(texts)))));
 
   /** The binding goes in as its MAC: HKDF's info is bounded, and a contract wallet's signature can be long. */
-  const answerKey = async (binding: SealBinding): Promise<CryptoKey> =>
-    derive(root, `answer/${await mac(binding)}`, { name: 'AES-GCM', length: 256 }, ['encrypt', 'decrypt']);
+  const answerKey = async ({ requestDigest, callerSecret }: SealBinding): Promise<CryptoKey> => {
+    const info = `answer/${await mac('answer', requestDigest, callerSecret)}`;
+    return derive(root, info, { name: 'AES-GCM', length: 256 }, ['encrypt', 'decrypt']);
+  };
 
   return {
     mac,
@@ -60,9 +66,6 @@ export async function createSealer(storeSecret: Uint8Array<ArrayBuffer>): Promis
     },
   };
 }
-
-/** Unambiguous: no two bindings share a text. */
-const encode = ({ requestDigest, callerSecret }: SealBinding): string => JSON.stringify([requestDigest, callerSecret]);
 
 /** RFC 5869; `info` keeps the purposes apart. */
 function derive(

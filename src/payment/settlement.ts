@@ -4,26 +4,34 @@
  * reason proves that nothing was broadcast; whatever is left is unknown, and never guessed.
  */
 import type { FacilitatorClient, x402ResourceServer } from '@x402/core/server';
-import type { PaymentRequirements, SettleResponse } from '@x402/core/types';
+import { SettleError, VerifyError, type PaymentRequirements, type SettleResponse } from '@x402/core/types';
 import type { Address } from 'viem';
 import type { AuthorizationState, ChainView } from './chain.ts';
-import type { Payment } from './payload.ts';
+import type { Authorization, Payment } from './payload.ts';
 
 export type Settlement =
   | { readonly kind: 'settled'; readonly response: SettleResponse }
   | { readonly kind: 'failed'; readonly response: SettleResponse }
-  | { readonly kind: 'unknown' };
+  /** `pending`: the chain shows it, in a block that may still be undone. */
+  | { readonly kind: 'unknown'; readonly pending: boolean };
 
-export interface SettlementContext {
-  readonly server: x402ResourceServer;
+/** What the chain is asked about. */
+export interface Case {
   readonly chain: ChainView;
-  readonly payment: Payment;
+  readonly authorization: Authorization;
   /** What we asked for, not what the payload says was accepted. */
   readonly requirements: PaymentRequirements;
-  /** How long a facilitator may take; after that the chain is asked instead. */
-  readonly timeoutMs: number;
+  /** See `ChainView`; of the ledger's row, where there is one. */
+  readonly fromBlock?: number;
   /** Told of every answer that could not be had. */
   readonly report: (event: string, error: unknown) => void;
+}
+
+export interface SettlementContext extends Case {
+  readonly server: x402ResourceServer;
+  readonly payment: Payment;
+  /** How long a facilitator may take; after that the chain is asked instead. */
+  readonly timeoutMs: number;
 }
 
 /**
@@ -49,19 +57,38 @@ const provesNothingSent = ({ success, transaction, errorReason = '' }: SettleRes
 /** Payloads of which some settle call was left open: an earlier transaction of theirs may be on its way. */
 const doubtful = new WeakSet<object>();
 
-/** The SDK asks a second time within one call and shows the last answer only; this remembers how the first one ended. */
-export function rememberDoubts(facilitator: FacilitatorClient): FacilitatorClient {
+/**
+ * The facilitator as the gate wants it. A refusal counts as one whatever its status below 500: some answer 400 with it, which the SDK
+ * throws. And since the SDK asks a second time within one call and shows the last answer only, it is remembered how the first one ended.
+ */
+export function heedful(facilitator: FacilitatorClient): FacilitatorClient {
   return {
-    verify: (...call) => facilitator.verify(...call),
+    verify: async (...call) => {
+      try {
+        return await facilitator.verify(...call);
+      } catch (error) {
+        if (!(error instanceof VerifyError) || error.statusCode >= SERVER_ERROR) throw error;
+        const { invalidReason, payer } = error;
+        return { isValid: false, ...(invalidReason && { invalidReason }), ...(payer && { payer }) };
+      }
+    },
     getSupported: () => facilitator.getSupported(),
     settle: async (payload, requirements) => {
       const doubted = doubtful.has(payload);
       doubtful.add(payload);
-      const answer = await facilitator.settle(payload, requirements);
+      const answer = await facilitator.settle(payload, requirements).catch(refusalOf);
       if (!doubted && (answer.success || provesNothingSent(answer))) doubtful.delete(payload);
       return answer;
     },
   };
+}
+
+const SERVER_ERROR = 500;
+
+function refusalOf(error: unknown): SettleResponse {
+  if (!(error instanceof SettleError) || error.statusCode >= SERVER_ERROR) throw error;
+  const { errorReason, transaction, network } = error;
+  return { success: false, transaction, network, ...(errorReason && { errorReason }) };
 }
 
 /** The first attempt. Never rejects. */
@@ -73,11 +100,11 @@ export async function settle(context: SettlementContext): Promise<Settlement> {
   } catch (error) {
     report('settlement_unanswered', error); // time-out, reset, 5xx or nonsense: the transaction may be on its way
   }
-  const proven = await reconcile(context);
+  const proven = await reconcilePatiently(context, answer?.success === true);
   if (proven !== 'unused') return proven;
   return answer && provesNothingSent(answer) && !doubtful.has(payment.payload)
     ? failure(context, answer.errorReason)
-    : { kind: 'unknown' };
+    : UNKNOWN;
 }
 
 /** Rejects after `ms` where nobody has answered by then; the late answer is not waited for. */
@@ -89,11 +116,15 @@ export function withDeadline<T>(promise: Promise<T>, ms: number): Promise<T> {
   return Promise.race([promise, late]).finally(() => clearTimeout(timer));
 }
 
+const UNKNOWN: Settlement = { kind: 'unknown', pending: false };
+
 /** What the caller is told of a failure: our own words and the reason's name, not a facilitator's message. */
-function failure({ payment, requirements }: SettlementContext, errorReason = 'settlement_failed'): Settlement {
+function failure({ authorization, requirements }: Case, errorReason = 'settlement_failed'): Settlement {
   const { network } = requirements;
-  const { payer } = payment.authorization;
-  return { kind: 'failed', response: { success: false, transaction: '', errorReason, payer, network } };
+  return {
+    kind: 'failed',
+    response: { success: false, transaction: '', errorReason, payer: authorization.payer, network },
+  };
 }
 
 /**
@@ -101,27 +132,47 @@ function failure({ payment, requirements }: SettlementContext, errorReason = 'se
  * found out; and no facilitator's word is a failure any more, since an earlier transaction may still be mined. Never rejects.
  */
 export async function settleAgain(context: SettlementContext): Promise<Settlement> {
-  const proven = await reconcile(context);
+  const proven = await reconcilePatiently(context, false);
   if (proven !== 'unused') return proven;
   doubtful.add(context.payment.payload);
   return settle(context);
 }
 
+export type Verdict = Settlement | 'unused';
+
+/** Waits a while for a transfer that is on the chain but not deep enough, or that was `reported` and is not seen yet. */
+async function reconcilePatiently(context: Case, reported: boolean): Promise<Verdict> {
+  const end = performance.now() + context.chain.patienceMs;
+  for (;;) {
+    const proven = await reconcile(context);
+    const mayChange = proven === 'unused' ? reported : proven.kind === 'unknown' && proven.pending;
+    if (!mayChange || performance.now() >= end) return proven;
+    await new Promise((resolve) => {
+      setTimeout(resolve, CHAIN_POLLING_INTERVAL_MS);
+    });
+  }
+}
+
+/** A quarter of the time between two blocks of Base. */
+const CHAIN_POLLING_INTERVAL_MS = 500;
+
 /** The chain's verdict; `unused` where the authorization can still be settled. Never rejects. */
-export async function reconcile(context: SettlementContext): Promise<Settlement | 'unused'> {
-  const { chain, payment, requirements, report } = context;
+export async function reconcile(context: Case): Promise<Verdict> {
+  const { chain, authorization, requirements, fromBlock, report } = context;
   const { payTo, amount, network } = requirements;
-  const { authorization } = payment;
   let state: AuthorizationState;
   try {
-    state = await chain.authorizationState(authorization, { payTo: payTo as Address, amount: BigInt(amount) });
+    const transfer = { payTo: payTo as Address, amount: BigInt(amount) };
+    state = await chain.authorizationState(authorization, transfer, fromBlock);
   } catch (error) {
     report('chain_unanswered', error);
-    return { kind: 'unknown' };
+    return UNKNOWN;
   }
   switch (state.kind) {
     case 'unused':
       return state.expired ? failure(context, AUTHORIZATION_EXPIRED) : 'unused';
+    case 'pending':
+      return { kind: 'unknown', pending: true };
     case 'spent_elsewhere':
       return failure(context, 'authorization_spent_elsewhere');
     case 'settled': {
