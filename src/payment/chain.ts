@@ -70,6 +70,10 @@ export interface ChainViewOptions {
   readonly patienceMs?: number;
 }
 
+/** Rejects where nobody answers. */
+export const readChainId = (rpcUrl: string): Promise<number> =>
+  createPublicClient({ transport: http(rpcUrl, RPC_PATIENCE) }).getChainId();
+
 export function createChainView({ usdc, confirmations = 1, ...options }: ChainViewOptions): ChainView {
   const client: PublicClient = createPublicClient({
     chain: options.chain,

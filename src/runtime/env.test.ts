@@ -21,6 +21,7 @@ describe('settings', () => {
       NETWORK: 'local',
       PRICES: {},
       BODY_LIMIT_BYTES: 8 * 1_024 * 1_024,
+      PAYMENT_IDENTIFIER: 'optional',
       LOG_LEVEL: 'info',
     };
     expect(parseSettings({}, IDS)).toEqual(defaults);
@@ -51,7 +52,7 @@ describe('settings', () => {
     [{ PORT: '1e3' }, 'PORT'],
     [{ PORT: ' 80' }, 'PORT'],
     [{ NETWORK: 'ethereum' }, 'NETWORK'],
-    [{ NETWORK: 'base' }, 'NETWORK'],
+    [{ PAYMENT_IDENTIFIER: 'maybe' }, 'PAYMENT_IDENTIFIER'],
     [{ SIGNING_KEY: 'ab' }, 'SIGNING_KEY'],
     [{ SIGNING_KEY: 'z6MkrJVnaZkeFzdQyMZu1cgjg7k1pZZ6pvBQ7XJPt4swbTQ2' }, 'SIGNING_KEY'],
     [{ PRICES: '{' }, 'PRICES'],
@@ -68,7 +69,7 @@ describe('settings', () => {
   it('list everything that is wrong at once and repeat no value', () => {
     const env = {
       PORT: 'x7q',
-      NETWORK: 'base',
+      NETWORK: 'x7q',
       SIGNING_KEY: 'x7q',
       PRICES: 'x7q',
       HOST: 'x7q',
@@ -83,13 +84,96 @@ describe('settings', () => {
   });
 
   it('never fail in another way', () => {
-    const names = ['PORT', 'HOST', 'NETWORK', 'SIGNING_KEY', 'PRICES', 'BODY_LIMIT_BYTES', 'LOG_LEVEL', 'NODE_ENV'];
+    const names = ['PORT', 'HOST', 'NETWORK', 'NODE_ENV', ...Object.keys(REMOTE)];
     fc.assert(
-      fc.property(
-        fc.dictionary(fc.constantFrom(...names), fc.oneof(fc.string(), fc.json())),
-        (env) => void faultsOf(env),
-      ),
+      fc.property(fc.dictionary(fc.constantFrom(...names), fc.oneof(fc.string(), fc.json(), fc.webUrl())), (env) => {
+        faultsOf(env);
+        faultsOf({ NETWORK: 'base', ...env });
+      }),
     );
+  });
+});
+
+const REMOTE = {
+  NETWORK: 'base-sepolia',
+  PAY_TO: '0x209693Bc6afc0C5328bA36FaF03C514EF312287C',
+  PUBLIC_URL: 'https://context.example',
+  SIGNING_KEY: 'ab'.repeat(32),
+  STORE_SECRET: 'cd'.repeat(32),
+  RPC_URL: 'https://rpc.example/v2/key',
+  FACILITATOR_URL: 'https://facilitator.example',
+};
+
+describe('settings of a real network', () => {
+  it('are read exactly, with few defaults', () => {
+    expect(parseSettings(REMOTE, IDS)).toMatchObject({
+      NETWORK: 'base-sepolia',
+      PAY_TO: REMOTE.PAY_TO,
+      STORE_SECRET: new Uint8Array(32).fill(0xcd),
+      CONFIRMATIONS: 2,
+      FACILITATOR_TIMEOUT_MS: 15_000,
+      FACILITATOR_HEADERS: {},
+      DATABASE_URL: 'data/ledger.db',
+    });
+    const { FACILITATOR_URL: _, ...withoutFacilitator } = REMOTE;
+    const own = {
+      ...withoutFacilitator,
+      NODE_ENV: 'production',
+      HOST: '0.0.0.0',
+      FACILITATOR_PRIVATE_KEY: `0x${'12'.repeat(32)}`,
+    };
+    expect(parseSettings({ ...own, DATABASE_URL: 'file:/var/lib/x.db', CONFIRMATIONS: '12' }, IDS)).toMatchObject({
+      FACILITATOR_PRIVATE_KEY: own.FACILITATOR_PRIVATE_KEY,
+      DATABASE_URL: '/var/lib/x.db',
+      CONFIRMATIONS: 12,
+    });
+  });
+
+  it('lack nothing without being told so, all at once', () => {
+    const names = ['SIGNING_KEY', 'PAY_TO', 'PUBLIC_URL', 'STORE_SECRET', 'RPC_URL', 'FACILITATOR_URL'];
+    for (const NETWORK of ['base', 'base-sepolia']) {
+      const faults = faultsOf({ NETWORK });
+      expect(faults.map((fault) => fault.split(':')[0])).toEqual(names);
+      expect(faults.every((fault) => fault.includes('is required'))).toBe(true);
+    }
+  });
+
+  it.each<[Record<string, string>, string]>([
+    [{ PAY_TO: '0x209693Bc6afc0C5328bA36FaF03C514EF312287c' }, 'PAY_TO'],
+    [{ PAY_TO: REMOTE.PAY_TO.toLowerCase() }, 'PAY_TO'],
+    [{ PAY_TO: '0x0000000000000000000000000000000000000000' }, 'PAY_TO'],
+    [{ PAY_TO: '0x036CbD53842c5426634e7929541eC2318f3dCF7e' }, 'PAY_TO'],
+    [{ PUBLIC_URL: 'http://context.example' }, 'PUBLIC_URL'],
+    [{ PUBLIC_URL: 'https://context.example/' }, 'PUBLIC_URL'],
+    [{ PUBLIC_URL: 'https://context.example/api' }, 'PUBLIC_URL'],
+    [{ PUBLIC_URL: 'https://context.example:8443' }, 'PUBLIC_URL'],
+    [{ PUBLIC_URL: 'https://192.0.2.1' }, 'PUBLIC_URL'],
+    [{ PUBLIC_URL: 'https://[2001:db8::1]' }, 'PUBLIC_URL'],
+    [{ PUBLIC_URL: 'context.example' }, 'PUBLIC_URL'],
+    [{ STORE_SECRET: 'cd' }, 'STORE_SECRET'],
+    [{ STORE_SECRET: 'zz'.repeat(32) }, 'STORE_SECRET'],
+    [{ RPC_URL: 'http://rpc.example' }, 'RPC_URL'],
+    [{ RPC_URL: 'ws://127.0.0.1' }, 'RPC_URL'],
+    [{ FACILITATOR_URL: 'http://facilitator.example' }, 'FACILITATOR_URL'],
+    [{ FACILITATOR_PRIVATE_KEY: '12'.repeat(32) }, 'FACILITATOR_URL'],
+    [{ FACILITATOR_PRIVATE_KEY: '12', FACILITATOR_URL: '' }, 'FACILITATOR_PRIVATE_KEY'],
+    [
+      { FACILITATOR_PRIVATE_KEY: '12'.repeat(32), FACILITATOR_HEADERS: '{}', FACILITATOR_URL: '' },
+      'FACILITATOR_HEADERS',
+    ],
+    [{ FACILITATOR_HEADERS: '{"verify":{"x":"y"}}' }, 'FACILITATOR_HEADERS'],
+    [{ FACILITATOR_TIMEOUT_MS: '0' }, 'FACILITATOR_TIMEOUT_MS'],
+    [{ CONFIRMATIONS: '0' }, 'CONFIRMATIONS'],
+    [{ DATABASE_URL: 'postgres://host/db' }, 'DATABASE_URL'],
+    [{ DATABASE_URL: 'file:' }, 'DATABASE_URL'],
+  ])('%j is refused, by name', (env, name) => {
+    expect(faultsOf({ ...REMOTE, ...env }).map((fault) => fault.split(':')[0])).toEqual([name]);
+  });
+
+  it('may name a loopback origin, for tests', () => {
+    for (const PUBLIC_URL of ['http://127.0.0.1:4021', 'http://localhost', 'http://[::1]:1']) {
+      expect(faultsOf({ ...REMOTE, PUBLIC_URL })).toEqual([]);
+    }
   });
 });
 

@@ -1,6 +1,11 @@
 /** The settings, read from the environment once. Everything wrong is listed at once, and nothing is guessed. */
+import { join } from 'node:path';
+import { getAddress, isAddress, isHex, size, zeroAddress, type Address, type Hex } from 'viem';
 import { z } from 'zod';
 import { PRICE } from '../operation.ts';
+import { BASE_SEPOLIA_USDC, BASE_USDC } from '../payment/networks.ts';
+import { STORE_SECRET_BYTES } from '../payment/seal.ts';
+import { fromHex } from '../provenance/canonical.ts';
 import { parseSigningKey } from './signing-key.ts';
 
 const LOOPBACK_HOSTS: ReadonlySet<string> = new Set(['127.0.0.1', '::1', 'localhost']);
@@ -10,7 +15,7 @@ const MIB = 1_024 * 1_024;
 
 /** A field whose text `read` understands; messages never repeat a value, which may be a secret. */
 function field<T>(read: (text: string) => T | undefined, message: string) {
-  return z.string().transform((text, context): T => {
+  return z.string(`is required: ${message}`).transform((text, context): T => {
     const value = read(text);
     if (value !== undefined) return value;
     context.addIssue({ code: 'custom', message });
@@ -24,41 +29,74 @@ const integer = (minimum: number, maximum: number) =>
     return number >= minimum && number <= maximum ? number : undefined;
   }, `must be a whole number from ${minimum} to ${maximum}`);
 
-function readPrices(text: string): Readonly<Record<string, string>> | undefined {
-  try {
-    return z.record(z.string(), z.string().regex(PRICE)).safeParse(JSON.parse(text)).data;
-  } catch {
-    return undefined; // no JSON
-  }
+const jsonOf =
+  <T>(schema: z.ZodType<T>) =>
+  (text: string): T | undefined => {
+    try {
+      return schema.safeParse(JSON.parse(text)).data;
+    } catch {
+      return undefined; // no JSON
+    }
+  };
+
+/** Money sent to the zero address or to the token itself is lost; one wrong digit is found by the checksum only (EIP-55). */
+function readPayTo(text: string): Address | undefined {
+  const lost: readonly string[] = [zeroAddress, BASE_USDC.address, BASE_SEPOLIA_USDC.address];
+  return isAddress(text) && getAddress(text) === text && !lost.includes(text) ? text : undefined;
 }
 
-const schema = (operationIds: readonly string[]) =>
+const isIpAddress = (hostname: string): boolean => /^\[|^[0-9.]+$/.test(hostname);
+const hostOf = ({ hostname }: URL): string => hostname.replace(/^\[(.*)\]$/, '$1');
+const isLoopbackHttp = (url: URL): boolean => url.protocol === 'http:' && isLoopbackHost(hostOf(url));
+
+const urlOf = (text: string): URL | undefined => (URL.canParse(text) ? new URL(text) : undefined);
+
+/** did:web has no place for a path, and people none for an address; on loopback, for tests, a port is needed. */
+function readPublicUrl(text: string): string | undefined {
+  const url = urlOf(text);
+  if (url?.origin !== text) return undefined;
+  const isPublic = url.protocol === 'https:' && url.port === '' && !isIpAddress(url.hostname);
+  return isPublic || isLoopbackHttp(url) ? text : undefined;
+}
+
+function readServiceUrl(text: string): string | undefined {
+  const url = urlOf(text);
+  return url && (url.protocol === 'https:' || isLoopbackHttp(url)) && url.hash === '' ? text : undefined;
+}
+
+const PRIVATE_KEY_BYTES = 32;
+function readPrivateKey(text: string): Hex | undefined {
+  const hex: Hex = text.startsWith('0x') ? (text as Hex) : `0x${text}`;
+  return isHex(hex) && hex.length === 2 + 2 * PRIVATE_KEY_BYTES && size(hex) === PRIVATE_KEY_BYTES ? hex : undefined;
+}
+
+function readStoreSecret(text: string): Uint8Array<ArrayBuffer> | undefined {
+  return /^[0-9a-f]+$/i.test(text) && text.length === 2 * STORE_SECRET_BYTES
+    ? Uint8Array.from(fromHex(text))
+    : undefined;
+}
+
+const FILE_PREFIX = 'file:';
+const readDatabaseUrl = (text: string): string | undefined =>
+  text.startsWith(FILE_PREFIX) && text.length > FILE_PREFIX.length ? text.slice(FILE_PREFIX.length) : undefined;
+
+const signingKey = field(
+  parseSigningKey,
+  'must be 64 hex digits or a secretKeyMultibase (z3u2...); `context-evidence-kit keygen` prints both',
+);
+const serviceUrl = field(readServiceUrl, 'must be an https URL, or http on loopback');
+
+const common = (operationIds: readonly string[]) =>
   z.object({
-    NODE_ENV: z
-      .string()
-      .refine((mode) => mode !== 'production', 'production refuses local mode, whose money is worth nothing')
-      .optional(),
+    NODE_ENV: z.string().optional(),
     /** Unset: 4021 if it is free, else any free port. */
     PORT: integer(0, 65_535).optional(),
-    HOST: z
-      .string()
-      .refine(isLoopbackHost, 'local mode gives money away, so it listens on a loopback address only')
-      .default('127.0.0.1'),
+    HOST: z.string().default('127.0.0.1'),
     DATA_DIR: z.string().default('./data'),
-    NETWORK: z
-      .enum(['local', 'base-sepolia', 'base'], 'must be local, base-sepolia or base')
-      .refine(
-        (network) => network === 'local',
-        'base and base-sepolia are not served by this version yet; leave it out to run in local mode, with practice money',
-      )
-      .default('local'),
-    SIGNING_KEY: field(
-      parseSigningKey,
-      'must be 64 hex digits or a secretKeyMultibase (z3u2...); `context-evidence-kit keygen` prints both',
-    ).optional(),
+    SIGNING_KEY: signingKey.optional(),
     /** Operation id to atomic USDC units. */
     PRICES: field(
-      readPrices,
+      jsonOf(z.record(z.string(), z.string().regex(PRICE))),
       'must be JSON like {"conversation-prune":"5000"}: whole numbers of atomic USDC units, at least 1, as text',
     )
       .refine(
@@ -67,10 +105,51 @@ const schema = (operationIds: readonly string[]) =>
       )
       .default({}),
     BODY_LIMIT_BYTES: integer(1, 64 * MIB).default(8 * MIB),
+    /** Whether a payment has to carry an id of the x402 extension payment-identifier. */
+    PAYMENT_IDENTIFIER: z.enum(['optional', 'required'], 'must be optional or required').default('optional'),
     LOG_LEVEL: z.enum(['silent', 'error', 'info'], 'must be silent, error or info').default('info'),
   });
 
-export type Settings = z.infer<ReturnType<typeof schema>>;
+const local = (operationIds: readonly string[]) =>
+  common(operationIds).extend({
+    NETWORK: z.literal('local', 'must be local, base-sepolia or base').default('local'),
+    NODE_ENV: z
+      .string()
+      .refine((mode) => mode !== 'production', 'production refuses local mode, whose money is worth nothing')
+      .optional(),
+    HOST: z
+      .string()
+      .refine(isLoopbackHost, 'local mode gives money away, so it listens on a loopback address only')
+      .default('127.0.0.1'),
+  });
+
+const remote = (operationIds: readonly string[]) =>
+  common(operationIds).extend({
+    NETWORK: z.enum(['base-sepolia', 'base']),
+    SIGNING_KEY: signingKey,
+    PAY_TO: field(readPayTo, 'must be the address that is paid, with its EIP-55 checksum'),
+    PUBLIC_URL: field(
+      readPublicUrl,
+      'must be the https origin of this service, without path, port or IP address (or http on loopback)',
+    ),
+    STORE_SECRET: field(readStoreSecret, 'must be 64 hex digits, kept secret and never changed'),
+    RPC_URL: serviceUrl,
+    /** As wallets count: 1 is the newest block. */
+    CONFIRMATIONS: integer(1, 1_000).default(2),
+    FACILITATOR_URL: serviceUrl.optional(),
+    FACILITATOR_HEADERS: field(
+      jsonOf(z.record(z.string(), z.string())),
+      'must be JSON like {"Authorization":"Bearer ..."}',
+    ).default({}),
+    FACILITATOR_TIMEOUT_MS: integer(100, 120_000).default(15_000),
+    FACILITATOR_PRIVATE_KEY: field(readPrivateKey, 'must be 64 hex digits').optional(),
+    /** Path of the ledger; one PAY_TO belongs to one ledger. */
+    DATABASE_URL: field(readDatabaseUrl, 'must be file: and a path').optional(),
+  });
+
+export type LocalSettings = z.infer<ReturnType<typeof local>>;
+export type RemoteSettings = Omit<z.infer<ReturnType<typeof remote>>, 'DATABASE_URL'> & { DATABASE_URL: string };
+export type Settings = LocalSettings | RemoteSettings;
 
 /** Everything that is wrong with the settings, one line each. */
 export class SettingsError extends Error {
@@ -81,18 +160,37 @@ export class SettingsError extends Error {
   }
 }
 
+type Environment = Readonly<Record<string, string | undefined>>;
+
 /**
  * An empty variable means the same as an absent one, as shells and compose files leave them.
  *
  * @param operationIds the operations that PRICES may name.
  * @throws SettingsError
  */
-export function parseSettings(
-  env: Readonly<Record<string, string | undefined>>,
-  operationIds: readonly string[],
-): Settings {
+export function parseSettings(env: Environment, operationIds: readonly string[]): Settings {
   const given = Object.fromEntries(Object.entries(env).filter(([, value]) => value !== undefined && value !== ''));
-  const parsed = schema(operationIds).safeParse(given);
-  if (parsed.success) return parsed.data;
-  throw new SettingsError(parsed.error.issues.map(({ path, message }) => `${path.map(String).join('.')}: ${message}`));
+  return given['NETWORK'] === 'base' || given['NETWORK'] === 'base-sepolia'
+    ? parseRemote(given, operationIds)
+    : take(local(operationIds).safeParse(given));
+}
+
+function parseRemote(given: Environment, operationIds: readonly string[]): RemoteSettings {
+  const parsed = remote(operationIds).safeParse(given);
+  const { FACILITATOR_URL: url, FACILITATOR_PRIVATE_KEY: key, FACILITATOR_HEADERS: headers } = given;
+  const faults: string[] = [];
+  if (!url && !key) faults.push('FACILITATOR_URL: is required, or FACILITATOR_PRIVATE_KEY for one of your own');
+  if (url && key) faults.push('FACILITATOR_URL: and FACILITATOR_PRIVATE_KEY exclude each other');
+  if (headers && !url) faults.push('FACILITATOR_HEADERS: are for FACILITATOR_URL only');
+  const settings = take(parsed, faults);
+  return { ...settings, DATABASE_URL: settings.DATABASE_URL ?? join(settings.DATA_DIR, 'ledger.db') };
+}
+
+function take<T>(parsed: z.ZodSafeParseResult<T>, faults: readonly string[] = []): T {
+  if (parsed.success && faults.length === 0) return parsed.data;
+  const issues = parsed.error?.issues ?? [];
+  throw new SettingsError([
+    ...issues.map(({ path, message }) => `${path.map(String).join('.')}: ${message}`),
+    ...faults,
+  ]);
 }

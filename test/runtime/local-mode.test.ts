@@ -180,8 +180,7 @@ describe('the start', () => {
   });
 
   it.each<[Record<string, string>, string[]]>([
-    [{ NETWORK: 'base' }, ['NETWORK: base and base-sepolia are not served by this version yet']],
-    [{ NETWORK: 'base-sepolia' }, ['NETWORK: base and base-sepolia are not served by this version yet']],
+    [{ NETWORK: 'base' }, ['PAY_TO: is required', 'STORE_SECRET: is required', 'FACILITATOR_URL: is required']],
     [{ NODE_ENV: 'production' }, ['NODE_ENV: production refuses local mode']],
     [{ HOST: '0.0.0.0' }, ['HOST: local mode']],
     [

@@ -1,0 +1,90 @@
+/**
+ * The service on a chain that others keep: the ledger is a file and outlives the process, and money moves through a facilitator over
+ * HTTP, or through one in this process with a key of the operator's own. A facilitator that is down does not keep it from starting.
+ */
+import { mkdirSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { HTTPFacilitatorClient, type FacilitatorClient } from '@x402/core/server';
+import type { Operation } from '../operation.ts';
+import { operations as allOperations } from '../operations/list.ts';
+import { createChainView, readChainId } from '../payment/chain.ts';
+import { BASE, BASE_SEPOLIA, BASE_SEPOLIA_USDC, BASE_USDC } from '../payment/networks.ts';
+import { createSealer } from '../payment/seal.ts';
+import type { RemoteSettings } from './env.ts';
+import { createInProcessFacilitator } from './facilitator.ts';
+import type { Log } from './log.ts';
+import { startService, type Service } from './service.ts';
+import { openSqliteLedger } from './store/sqlite-ledger.ts';
+
+const NETWORKS = {
+  base: { chain: BASE, usdc: BASE_USDC },
+  'base-sepolia': { chain: BASE_SEPOLIA, usdc: BASE_SEPOLIA_USDC },
+} as const;
+
+/** Base makes a block every two seconds; half of that is often enough to ask for a receipt. */
+const BLOCK_MS = 2_000;
+const POLLING_INTERVAL_MS = BLOCK_MS / 2;
+
+/**
+ * Boots and resolves when calls are taken. A chain or a facilitator that cannot be reached is no reason not to: paid calls are answered
+ * 503 until it is back.
+ *
+ * @throws Error where RPC_URL is another chain's, the ledger cannot be used, or PORT is taken.
+ */
+export async function startRemoteService(
+  settings: RemoteSettings,
+  log: Log,
+  operations: readonly Operation[] = allOperations,
+): Promise<Service> {
+  const { RPC_URL: rpcUrl, CONFIRMATIONS: confirmations, PAY_TO: payTo } = settings;
+  const { chain, usdc } = NETWORKS[settings.NETWORK];
+  const chainId = await readChainId(rpcUrl).catch(() => chain.id);
+  if (chainId !== chain.id) {
+    throw new Error(`RPC_URL: is chain ${chainId}, and NETWORK ${settings.NETWORK} is chain ${chain.id}`);
+  }
+  const sealer = await createSealer(settings.STORE_SECRET);
+  mkdirSync(dirname(settings.DATABASE_URL), { recursive: true });
+  return startService(
+    {
+      operations,
+      seed: settings.SIGNING_KEY,
+      publicUrlOf: () => settings.PUBLIC_URL,
+      didOf: (_, publicUrl) => didWeb(publicUrl),
+      chain: createChainView({
+        rpcUrl,
+        chain,
+        usdc: usdc.address,
+        confirmations,
+        patienceMs: confirmations * BLOCK_MS,
+      }),
+      facilitator: facilitatorOf(settings),
+      facilitatorTimeoutMs: settings.FACILITATOR_TIMEOUT_MS,
+      ledger: openSqliteLedger(settings.DATABASE_URL),
+      sealer,
+      usdc,
+      payTo,
+    },
+    settings,
+    log,
+  );
+}
+
+function facilitatorOf(settings: RemoteSettings): FacilitatorClient {
+  const { FACILITATOR_URL: url, FACILITATOR_TIMEOUT_MS: timeoutMs, FACILITATOR_HEADERS: headers } = settings;
+  if (url !== undefined) {
+    const createAuthHeaders = async () => ({ verify: headers, settle: headers, supported: headers });
+    return new HTTPFacilitatorClient({ url, timeoutMs, createAuthHeaders });
+  }
+  const { chain } = NETWORKS[settings.NETWORK];
+  const privateKey = settings.FACILITATOR_PRIVATE_KEY;
+  if (privateKey === undefined) throw new TypeError('the settings were not checked');
+  return createInProcessFacilitator({
+    chain,
+    rpcUrl: settings.RPC_URL,
+    privateKey,
+    pollingIntervalMs: POLLING_INTERVAL_MS,
+  });
+}
+
+/** did:web of an origin: the document stands at /.well-known/did.json below it. */
+export const didWeb = (origin: string): string => `did:web:${encodeURIComponent(new URL(origin).host)}`;
