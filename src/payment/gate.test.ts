@@ -1,28 +1,23 @@
 /** The gate against the real chain and contract; only the facilitator's word is bent, by a wrapper around the real one. */
-import type { FacilitatorClient } from '@x402/core/server';
-import type { PaymentRequired, SettleResponse } from '@x402/core/types';
-import { x402Client, x402HTTPClient } from '@x402/core/client';
-import { ExactEvmScheme as ExactEvmClient } from '@x402/evm/exact/client';
-import { createPublicClient, erc20Abi, http, type Address } from 'viem';
-import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts';
-
+import type { SettleResponse } from '@x402/core/types';
+import type { Address } from 'viem';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { z } from 'zod';
-import { defineOperation, type Outcome } from '../operation.ts';
-import { DEFAULT_CONTEXT } from '../operations/run-context.ts';
-import { didKey } from '../provenance/did.ts';
-import { createSigner } from '../provenance/ed25519.ts';
-import { issuerOf } from '../provenance/envelope.ts';
-import { createInProcessFacilitator } from '../runtime/facilitator.ts';
+import {
+  codeOf,
+  paidTo,
+  parsed,
+  PRICE,
+  setUpGate,
+  signedPayment as signPayment,
+  textOf,
+  type GateOptions,
+} from '../../test/payment-gate.ts';
+import type { Outcome } from '../operation.ts';
 import { startLocalChain, type LocalChain } from '../runtime/local-chain.ts';
-import { createChainView, type ChainView } from './chain.ts';
-import { createGate, type GateAnswer } from './gate.ts';
-import { createMemoryLedger, type Ledger } from './ledger.ts';
-import { BASE_SEPOLIA, BASE_SEPOLIA_USDC } from './networks.ts';
-import { parsePayment, type Payment } from './payload.ts';
-import { createSealer } from './seal.ts';
-
-const PRICE = 5_000n;
+import { createChainView } from './chain.ts';
+import type { GateAnswer } from './gate.ts';
+import { BASE_SEPOLIA } from './networks.ts';
+import type { Payment } from './payload.ts';
 
 let chain: LocalChain;
 beforeAll(async () => {
@@ -30,116 +25,10 @@ beforeAll(async () => {
 });
 afterAll(() => chain.stop());
 
-type Settle = FacilitatorClient['settle'];
-
-interface Options {
-  readonly outcome?: () => Outcome<{ versions: Record<string, unknown>; ran: number }> | Promise<never>;
-  /** Bends the settlement; `real` is the real facilitator's. */
-  readonly settle?: (real: Settle, ...call: Parameters<Settle>) => ReturnType<Settle>;
-  readonly verify?: (
-    real: FacilitatorClient['verify'],
-    ...call: Parameters<Settle>
-  ) => ReturnType<FacilitatorClient['verify']>;
-  readonly supported?: () => Promise<never>;
-  readonly chain?: Partial<ChainView>;
-  readonly ledger?: (real: Ledger) => Ledger;
-  readonly now?: () => number;
-  readonly facilitatorTimeoutMs?: number;
-}
-
-/** A gate of its own over the shared chain, with counters of what happened. */
-async function setUp(options: Options = {}) {
-  const counts = { runs: 0, settles: 0, verifies: 0, errors: [] as string[] };
-  const real = createInProcessFacilitator({
-    chain: BASE_SEPOLIA,
-    rpcUrl: chain.rpcUrl,
-    privateKey: chain.facilitatorKey,
-    pollingIntervalMs: 10,
-  });
-  const facilitator: FacilitatorClient = {
-    getSupported: () => options.supported?.() ?? real.getSupported(),
-    verify: (...call) => {
-      counts.verifies += 1;
-      return options.verify ? options.verify(real.verify, ...call) : real.verify(...call);
-    },
-    settle: (...call) => {
-      counts.settles += 1;
-      return options.settle ? options.settle(real.settle, ...call) : real.settle(...call);
-    },
-  };
-  const usdc = BASE_SEPOLIA_USDC;
-  const view = createChainView({ rpcUrl: chain.rpcUrl, chain: BASE_SEPOLIA, usdc: usdc.address });
-  const signer = await createSigner(crypto.getRandomValues(new Uint8Array(32)));
-  const payTo = privateKeyToAccount(generatePrivateKey()).address;
-  const ledger = createMemoryLedger();
-  const gate = createGate({
-    contextFor: () => DEFAULT_CONTEXT,
-    facilitator,
-    chain: { ...view, ...options.chain },
-    ledger: options.ledger?.(ledger) ?? ledger,
-    sealer: await createSealer(crypto.getRandomValues(new Uint8Array(32))),
-    issuer: {
-      ...(await issuerOf(didKey(signer.publicKey), signer)),
-      generator: { name: 'test', version: '0' },
-      now: () => new Date(options.now?.() ?? Date.now()),
-      newId: () => crypto.randomUUID(),
-    },
-    usdc,
-    payTo,
-    ...(options.facilitatorTimeoutMs && { facilitatorTimeoutMs: options.facilitatorTimeoutMs }),
-    report: (event, _, requestId) => counts.errors.push(`${event} ${requestId}`),
-  });
-  const operation = defineOperation({
-    id: 'count-runs',
-    version: '1.0.0',
-    title: 'Count runs',
-    summary: '',
-    description: 'Counts how often it ran.',
-    roi: '',
-    audience: 'test',
-    price: String(PRICE),
-    input: z.unknown(),
-    output: z.unknown(),
-    example: {},
-    run: async () => {
-      counts.runs += 1;
-      return (
-        (await options.outcome?.()) ?? { kind: 'answer', billable: true, data: { versions: {}, ran: counts.runs } }
-      );
-    },
-  });
-  const call = (payment: Payment | undefined, value: unknown = { n: 1 }): Promise<GateAnswer> =>
-    gate.admit({ requestId: 'r1', operation, resourceUrl: 'http://test/op', input: { ok: true, value }, payment });
-  return { gate, call, counts, payTo, operation, ledger };
-}
-
-async function challengeOf(call: (payment: undefined) => Promise<GateAnswer>): Promise<PaymentRequired> {
-  const answer = await call(undefined);
-  if (answer.kind !== 'refused' || !answer.challenge) throw new Error(`no challenge but ${codeOf(answer)}`);
-  return answer.challenge;
-}
-
-async function signedPayment(call: (payment: undefined) => Promise<GateAnswer>, funds = PRICE): Promise<Payment> {
-  const account = privateKeyToAccount(generatePrivateKey());
-  if (funds > 0n) await chain.mint(account.address, funds);
-  const client = new x402HTTPClient(new x402Client().register('eip155:*', new ExactEvmClient(account)));
-  return parsed(await client.createPaymentPayload(await challengeOf(call)));
-}
-
-function parsed(payload: unknown): Payment {
-  const payment = parsePayment(payload);
-  if (!payment.ok) throw new Error('the payment does not parse');
-  return payment.value;
-}
-
-function balanceOf(owner: Address): Promise<bigint> {
-  const client = createPublicClient({ chain: BASE_SEPOLIA, transport: http(chain.rpcUrl) });
-  return client.readContract({ address: chain.usdc, abi: erc20Abi, functionName: 'balanceOf', args: [owner] });
-}
-
-const codeOf = (answer: GateAnswer): string => (answer.kind === 'answered' ? 'answered' : answer.problem.code);
-const textOf = (answer: GateAnswer): string =>
-  answer.kind === 'answered' ? new TextDecoder().decode(answer.body) : `no answer: ${codeOf(answer)}`;
+const setUp = (options?: GateOptions) => setUpGate(chain, options);
+const signedPayment = (call: (payment: undefined) => Promise<GateAnswer>, funds?: bigint): Promise<Payment> =>
+  signPayment(chain, call, funds);
+const balanceOf = (owner: Address): Promise<bigint> => paidTo(chain, owner);
 
 describe('one payment, one request', () => {
   it('runs once, settles once and gives 20 concurrent copies equal bytes', async () => {
