@@ -107,6 +107,35 @@ describe('authorizationState', () => {
   });
 });
 
+describe('depth', () => {
+  it('is pending until enough blocks stand on a transfer, and found however many ranges lie between', async () => {
+    const where = { rpcUrl: chain.rpcUrl, chain: BASE_SEPOLIA, usdc: chain.usdc };
+    const deep = createChainView({ ...where, confirmations: 3, logRangeBlocks: 10 });
+    const test = createTestClient({ mode: 'anvil', chain: BASE_SEPOLIA, transport: http(chain.rpcUrl) });
+    const fromBlock = await deep.head();
+    await test.mine({ blocks: 25 });
+    const nonce = newNonce();
+    const ask = (from?: number) =>
+      deep.authorizationState(
+        { payer: payer.address, nonce, validBefore: FAR },
+        { payTo: chain.payTo, amount: 5n },
+        from,
+      );
+    expect(await ask()).toEqual({ kind: 'unused', expired: false });
+    const transaction = await pay(chain.payTo, 5n, nonce);
+    for (let confirmations = 1; confirmations < 3; confirmations += 1) {
+      expect(await ask()).toEqual({ kind: 'pending' });
+      await test.mine({ blocks: 1 });
+    }
+    expect(await ask()).toEqual({ kind: 'settled', transaction });
+    expect(await ask(fromBlock)).toEqual({ kind: 'settled', transaction });
+    await test.mine({ blocks: 20 });
+    expect(await ask(fromBlock)).toEqual({ kind: 'settled', transaction });
+    // Nobody remembers it, and it is not among the last blocks.
+    expect(await ask()).toEqual({ kind: 'spent_elsewhere' });
+  });
+});
+
 describe('what must not deceive it', () => {
   it('takes each transfer of a batch for its own authorization only', async () => {
     const [toSelf, toUs] = [newNonce(), newNonce()];

@@ -68,13 +68,20 @@ export interface ChainViewOptions {
   /** As wallets count: 1 is the newest block. */
   readonly confirmations?: number;
   readonly patienceMs?: number;
+  /** How many blocks of logs are asked for at once. */
+  readonly logRangeBlocks?: number;
 }
 
 /** Rejects where nobody answers. */
 export const readChainId = (rpcUrl: string): Promise<number> =>
   createPublicClient({ transport: http(rpcUrl, RPC_PATIENCE) }).getChainId();
 
-export function createChainView({ usdc, confirmations = 1, ...options }: ChainViewOptions): ChainView {
+export function createChainView({
+  usdc,
+  confirmations = 1,
+  logRangeBlocks = LOG_RANGE_BLOCKS,
+  ...options
+}: ChainViewOptions): ChainView {
   const client: PublicClient = createPublicClient({
     chain: options.chain,
     transport: http(options.rpcUrl, RPC_PATIENCE),
@@ -94,8 +101,8 @@ export function createChainView({ usdc, confirmations = 1, ...options }: ChainVi
     { payer: authorizer, nonce }: Authorization,
     [first, last]: readonly [bigint, bigint],
   ) => {
-    for (let fromBlock = first; fromBlock <= last; fromBlock += BigInt(LOG_RANGE_BLOCKS)) {
-      const end = fromBlock + BigInt(LOG_RANGE_BLOCKS - 1);
+    for (let fromBlock = first; fromBlock <= last; fromBlock += BigInt(logRangeBlocks)) {
+      const end = fromBlock + BigInt(logRangeBlocks - 1);
       const span = { fromBlock, toBlock: end < last ? end : last, strict: true } as const;
       const args = { authorizer, nonce };
       const [event] = await client.getContractEvents({ address: usdc, abi: ABI, eventName, args, ...span });
@@ -126,7 +133,7 @@ export function createChainView({ usdc, confirmations = 1, ...options }: ChainVi
       }
       const first =
         fromBlock === undefined
-          ? below(final.number, LOG_RANGE_BLOCKS - 1)
+          ? below(final.number, logRangeBlocks - 1)
           : below(BigInt(fromBlock), REORGANISATION_BLOCKS);
       const span = [first, final.number] as const;
       const used = await findEvent('AuthorizationUsed', authorization, span);

@@ -83,6 +83,24 @@ describe('parsePaymentHeader', () => {
     expect(new Set(fingerprints).size).toBe(variants.length);
   });
 
+  it('reads the id of a payment-identifier, and takes an echoed declaration without one for none', () => {
+    const identified = (info: unknown): unknown => {
+      const parsed = parsePayment({
+        ...PAYLOAD,
+        extensions: { bazaar: {}, 'payment-identifier': { info, schema: {} } },
+      });
+      return parsed.ok ? (parsed.value.identifier ?? 'none') : parsed.problem.code;
+    };
+    expect([{ required: false }, undefined, {}].map(identified)).toEqual(['none', 'none', 'none']);
+    for (const id of ['pay_7d5d747be160e280504c099d984bcfe0', 'a'.repeat(16), '-_'.repeat(64)]) {
+      expect(identified({ required: true, id })).toBe(id);
+    }
+    for (const id of ['a'.repeat(15), 'a'.repeat(129), 'a'.repeat(15) + '.', 'ä'.repeat(16), '', 5, null]) {
+      expect(identified({ id })).toBe('malformed_payment');
+    }
+    expect(identified('no object')).toBe('malformed_payment');
+  });
+
   it.each<[string, string]>([
     ['nothing', ''],
     ['no base64', '%%%'],

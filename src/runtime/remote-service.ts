@@ -59,7 +59,7 @@ export async function startRemoteService(
       }),
       facilitator: facilitatorOf(settings),
       facilitatorTimeoutMs: settings.FACILITATOR_TIMEOUT_MS,
-      ledger: openSqliteLedger(settings.DATABASE_URL),
+      ledger: openSqliteLedger(settings.DATABASE_URL, await sealer.mac('store')),
       sealer,
       usdc,
       payTo,

@@ -68,6 +68,8 @@ describe.each(['FACILITATOR_URL', 'FACILITATOR_PRIVATE_KEY'])('killed again and 
       const answers = new Map<PaidCall, Answer>();
       const codes: string[] = [];
       const calls: PaidCall[] = [];
+      /** In which state a kill has left the rows. */
+      const found: string[] = [];
       let kills = 0;
       let { endpoint } = await start(env);
       for (let n = 0; n < CALLS / 2; n += AT_ONCE) {
@@ -87,6 +89,8 @@ describe.each(['FACILITATOR_URL', 'FACILITATOR_PRIVATE_KEY'])('killed again and 
             await delay(Math.random() * CALL_MS * (attempt + 1));
             await kill(child);
             kills += 1;
+            const states = folder.states();
+            found.push(...open.map(({ nonce }) => states.get(nonce) ?? 'no row'));
             ({ endpoint } = await start(env));
           }
           await Promise.all(sent);
@@ -102,15 +106,12 @@ describe.each(['FACILITATOR_URL', 'FACILITATOR_PRIVATE_KEY'])('killed again and 
       expect([...folder.states().values()]).toEqual(calls.map(() => 'settled'));
       // Never "pay again", and nothing that a caller could not wait out.
       expect(codes.filter((code) => !/^(200 answer|503 settlement_unknown)$/.test(code))).toEqual([]);
-      console.log(`${setting}: ${calls.length} calls, ${kills} kills, answers ${JSON.stringify(count(codes))}`);
+      console.log(`${setting}: ${calls.length} calls, ${kills} kills; found ${show(found)}; answered ${show(codes)}`);
       if (child) await kill(child);
     },
     60_000 + CALLS * 3_000,
   );
 });
 
-function count(codes: readonly string[]): Record<string, number> {
-  const counts: Record<string, number> = {};
-  for (const code of codes) counts[code] = (counts[code] ?? 0) + 1;
-  return counts;
-}
+const show = (names: readonly string[]): string =>
+  [...new Set(names)].map((name) => `${name} ${names.filter((each) => each === name).length}`).join(', ');

@@ -88,6 +88,13 @@ describe('the file', () => {
     expect(() => openSqliteLedger(join(folder, 'nowhere', 'x.db'))).toThrow();
   });
 
+  it('is refused under another secret than that of its answers', () => {
+    const path = newPath();
+    openSqliteLedger(path, 'a').close();
+    expect(() => openSqliteLedger(path, 'b')).toThrow('STORE_SECRET');
+    openSqliteLedger(path, 'a').close();
+  });
+
   it('of an older version is brought up to date, step by step', async () => {
     // The only older one there is: an empty file, of version 0.
     const path = newPath();

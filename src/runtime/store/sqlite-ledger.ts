@@ -50,6 +50,7 @@ const MIGRATIONS: readonly string[] = [
   CREATE INDEX payment_probe ON payment (probe) WHERE probe IS NOT NULL;
   CREATE INDEX payment_identifier ON payment (identifier) WHERE identifier IS NOT NULL;
   CREATE INDEX payment_valid_before ON payment (valid_before);
+  CREATE TABLE owner (secret TEXT NOT NULL) STRICT;
   CREATE INDEX payment_open ON payment (key) WHERE state IN ('computed', 'settling', 'unknown');`,
 ];
 
@@ -59,9 +60,10 @@ const IN_MEMORY = ':memory:';
  * Opens the ledger, makes or migrates it, and, where no other process has it open, ends the leases that dead processes left.
  *
  * @param path of the file, whose folder exists; `:memory:` for one that ends with the process.
- * @throws Error where the file is no ledger, or of another version.
+ * @param secretMac stands for the secret that answers are sealed under.
+ * @throws Error where the file is no ledger, of another version, or of another secret: no answer in it could be opened any more.
  */
-export function openSqliteLedger(path: string): SqliteLedger {
+export function openSqliteLedger(path: string, secretMac = ''): SqliteLedger {
   const presence = path === IN_MEMORY ? undefined : new Database(`${path}.lock`, { timeout: 0 });
   const alone = presence === undefined || succeeds(() => presence.exec('BEGIN EXCLUSIVE'));
   if (presence && !alone) stay(presence);
@@ -74,6 +76,7 @@ export function openSqliteLedger(path: string): SqliteLedger {
     }
     database.exec('PRAGMA synchronous = FULL');
     if (versionOf(database) !== MIGRATIONS.length) throw new Error(OTHER_VERSION);
+    if (secretOf(database, secretMac) !== secretMac) throw new Error(OTHER_SECRET);
   } catch (error) {
     database.close();
     leave(presence);
@@ -94,6 +97,15 @@ export function openSqliteLedger(path: string): SqliteLedger {
 }
 
 const OTHER_VERSION = 'the ledger is in use by, or was written by, another version of this service';
+
+const OTHER_SECRET = 'STORE_SECRET: the ledger was written under another one, so no answer in it could be fetched';
+
+/** Of the first who opened it. */
+function secretOf(database: Database.Database, secretMac: string): string | undefined {
+  database.prepare('INSERT INTO owner SELECT ? WHERE NOT EXISTS (SELECT * FROM owner)').run(secretMac);
+  const [owner] = database.prepare('SELECT secret FROM owner').all() as { secret: string }[];
+  return owner?.secret;
+}
 
 /** A shared lock for as long as this process lives; the kernel ends it on any death. Whoever gets the exclusive one is alone. */
 function stay(presence: Database.Database): void {
