@@ -1,0 +1,88 @@
+/** Remote mode over a chain that the test owns: who signs, what outlives a restart, and what keeps it from starting. */
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { startLocalChain, type LocalChain } from '../../src/runtime/local-chain.ts';
+import { didWeb } from '../../src/runtime/remote-service.ts';
+import { newPaidCall, remoteFolder, startRemote, type RemoteFolder } from '../faults/remote.ts';
+import { postJson } from '../service.ts';
+
+let chain: LocalChain;
+let folder: RemoteFolder;
+let env: Record<string, string>;
+beforeAll(async () => {
+  chain = await startLocalChain();
+  folder = await remoteFolder(chain);
+  env = folder.env({ FACILITATOR_PRIVATE_KEY: chain.facilitatorKey });
+});
+afterAll(async () => {
+  await chain.stop();
+  await folder.remove();
+});
+
+describe('an answer', () => {
+  it('is signed in the name of the public URL, and has nothing of local mode', async () => {
+    const service = await startRemote(env);
+    expect(service.did).toBe('did:web:localhost%3A4021');
+    const document = (await (await fetch(`${service.url}/.well-known/did.json`)).json()) as { id: string };
+    expect(document.id).toBe(service.did);
+    const call = await newPaidCall(chain, service.endpoint, 100);
+    const answer = JSON.parse((await call.send(service.endpoint)).text) as {
+      _provenance: { credential: { issuer: string; credentialSubject: Record<string, unknown> } };
+    };
+    const { credential } = answer._provenance;
+    expect(credential.issuer).toBe(service.did);
+    expect(credential.credentialSubject).not.toHaveProperty('environment');
+    const verdict = await postJson(`${service.url}/api/v1/verify-provenance`, { ...answer, input: call.body });
+    expect(await verdict.json()).toMatchObject({ verified: true, checks: { rerun: { result: 'pass' } } });
+    const challenge = (await (await fetch(service.endpoint, { method: 'POST' })).json()) as object;
+    expect(challenge).toMatchObject({ resource: { url: 'http://localhost:4021/api/v1/conversation-prune' } });
+    expect((await postJson(`${service.url}/local/faucet`, { address: chain.payTo })).status).toBe(404);
+    await service.close();
+  });
+
+  it('that was paid for comes back the same after a restart with another key and another price', async () => {
+    const first = await startRemote(env);
+    const call = await newPaidCall(chain, first.endpoint, 200);
+    const answer = await call.send(first.endpoint);
+    expect(answer.status).toBe(200);
+    await first.close();
+    const runs = new Map<number, number>();
+    const changed = { SIGNING_KEY: '08'.repeat(32), PRICES: '{"conversation-prune":"7000"}' };
+    const second = await startRemote({ ...env, ...changed }, runs);
+    expect(await call.send(second.endpoint)).toEqual(answer);
+    expect(runs.size).toBe(0);
+    expect(await call.charges()).toBe(1);
+    await second.close();
+  });
+});
+
+describe('the start', () => {
+  it('is refused with a ledger of another secret, and with another chain behind RPC_URL', async () => {
+    const elsewhere = createServer((_, response) => {
+      response.writeHead(200, { 'Content-Type': 'application/json' });
+      response.end(JSON.stringify({ jsonrpc: '2.0', id: 1, result: '0x1' }));
+    });
+    await new Promise<void>((resolve) => {
+      elsewhere.listen(0, '127.0.0.1', resolve);
+    });
+    const { port } = elsewhere.address() as AddressInfo;
+    await expect(startRemote({ ...env, RPC_URL: `http://127.0.0.1:${port}` })).rejects.toThrow('RPC_URL: is chain 1,');
+    await expect(startRemote({ ...env, STORE_SECRET: '0a'.repeat(32) })).rejects.toThrow('STORE_SECRET');
+    elsewhere.close();
+  });
+
+  it('is not kept up by a chain that is silent: it says that it is not ready', async () => {
+    const service = await startRemote({ ...env, RPC_URL: 'http://127.0.0.1:9' });
+    expect((await fetch(`${service.url}/readyz`)).status).toBe(503);
+    expect((await fetch(`${service.url}/healthz`)).status).toBe(200);
+    await service.close();
+  });
+});
+
+describe('didWeb', () => {
+  it('is the host, and a port with its colon encoded', () => {
+    expect(didWeb('https://context.example')).toBe('did:web:context.example');
+    expect(didWeb('http://localhost:4021')).toBe('did:web:localhost%3A4021');
+  });
+});
