@@ -11,16 +11,20 @@ const PAGE_ROWS = 100;
 /** What the chain has proven may be written over any of these, also over what a facilitator said. */
 const PROVABLE: readonly RowState[] = [...OPEN_STATES, 'failed', 'settled'];
 
-/** One round over all open rows; answers how many were closed. Rejects where the ledger does. */
+/** One round over all open rows, until it is told to stop; answers how many were closed. Rejects where the ledger does. */
 export async function reconcileOpenRows(
   ledger: Ledger,
   chain: ChainView,
   report: (event: string, error: unknown) => void,
+  stop?: AbortSignal,
 ): Promise<number> {
   let closed = 0;
+  // A chain that is silent would be waited for at every row.
+  if (!(await chain.reachable())) return closed;
   for (let after: string | undefined = ''; after !== undefined;) {
     const page = await ledger.open(after, PAGE_ROWS);
     for (const { key, row } of page) {
+      if (stop?.aborted) return closed;
       const { payer, nonce, validBefore, requirements, fromBlock } = row;
       const authorization = { payer, nonce, validBefore };
       const proven = await reconcile({ chain, authorization, requirements, fromBlock, report });

@@ -125,8 +125,13 @@ describe('reconciliation', () => {
   it('leaves open what may still move, and what nobody can say', async () => {
     const { first, ledger } = await open(false);
     expect(await reconcileOpenRows(ledger, first.chainView, report)).toBe(0);
-    const silent = { ...first.chainView, authorizationState: () => Promise.reject(new Error('down')) };
+    const authorizationState = () => Promise.reject(new Error('down'));
+    expect(await reconcileOpenRows(ledger, { ...first.chainView, authorizationState }, report)).toBe(0);
+    expect(errors).toEqual(['chain_unanswered']);
+    const silent = { ...first.chainView, authorizationState, reachable: async () => false };
     expect(await reconcileOpenRows(ledger, silent, report)).toBe(0);
+    const asked = { ...first.chainView, authorizationState };
+    expect(await reconcileOpenRows(ledger, asked, report, AbortSignal.abort())).toBe(0);
     expect(errors).toEqual(['chain_unanswered']);
     expect((await ledger.open('', 10)).map(({ row }) => row.state)).toEqual(['unknown']);
   });

@@ -137,8 +137,8 @@ async function serve(installation: Installation, settings: Settings, log: Log): 
   app.fetch = hono.fetch;
 
   const rounds = [
-    everyNowAndThen(RECONCILE_INTERVAL_MS, async () => {
-      const closed = await reconcileOpenRows(ledger, chain, reportAlone);
+    everyNowAndThen(RECONCILE_INTERVAL_MS, async (stop) => {
+      const closed = await reconcileOpenRows(ledger, chain, reportAlone, stop);
       if (closed > 0) log('info', 'reconciled', { rows: closed });
     }),
     everyNowAndThen(SWEEP_INTERVAL_MS, () => ledger.sweep(Date.now() / 1_000 - ROW_GRACE_SECONDS)),
@@ -164,19 +164,20 @@ async function serve(installation: Installation, settings: Settings, log: Log): 
 
 /** Runs `work` now and then, never twice at once; what it gives stops it, and waits for a round that runs. */
 const everyNowAndThen =
-  (intervalMs: number, work: () => Promise<unknown>) =>
+  (intervalMs: number, work: (stop: AbortSignal) => Promise<unknown>) =>
   (failed: (error: unknown) => void): (() => Promise<void>) => {
-    let running = work().catch(failed);
-    let idle = true;
-    const timer = setInterval(() => {
-      if (!idle) return;
-      idle = false;
-      running = work()
+    const stopping = new AbortController();
+    let running: Promise<unknown> | undefined;
+    const round = (): void => {
+      running ??= work(stopping.signal)
         .catch(failed)
-        .finally(() => (idle = true));
-    }, intervalMs).unref();
+        .finally(() => (running = undefined));
+    };
+    round();
+    const timer = setInterval(round, intervalMs).unref();
     return async () => {
       clearInterval(timer);
+      stopping.abort();
       await running;
     };
   };
