@@ -1,7 +1,9 @@
 /** Composes the rooms into one Hono app. It holds no logic: which path belongs to which room, and nothing else. */
 import { Hono } from 'hono';
 import { bodyLimit } from 'hono/body-limit';
+import { etag } from 'hono/etag';
 import type { Operation } from './operation.ts';
+import type { ContextInForce } from './operations/context-config.ts';
 import type { AnswerIssuer } from './operations/execute.ts';
 import type { ChainView } from './payment/chain.ts';
 import type { Gate } from './payment/gate.ts';
@@ -11,6 +13,7 @@ import { problemResponse } from './problem.ts';
 import type { DidDocument } from './provenance/did.ts';
 import { readJsonBody, requireJsonBody } from './surfaces/json-body.ts';
 import { operationPath, PATHS, samplePath } from './surfaces/links.ts';
+import { answerModels } from './surfaces/models.ts';
 import { route } from './surfaces/route.ts';
 import { createSample } from './surfaces/samples.ts';
 import { serviceIndex } from './surfaces/service-index.ts';
@@ -26,6 +29,8 @@ export interface AppDependencies {
   readonly payTo: string;
   readonly publicUrl: string;
   readonly bodyLimitBytes: number;
+  /** What the context operations go by at this moment. */
+  readonly context: () => ContextInForce;
   readonly report: (event: string, error: unknown, requestId: string) => void;
   /** Told of every answer; `path` is the route's pattern, never what the caller wrote. */
   readonly onAnswer: (answer: { requestId: string; method: string; path: string; status: number; ms: number }) => void;
@@ -75,6 +80,8 @@ export function createApp(dependencies: AppDependencies): Hono<Env> {
     const ok = await chain.reachable();
     return c.json({ ok }, ok ? 200 : 503);
   });
+  app.use(PATHS.models, etag());
+  route(app, 'GET', PATHS.models, (c) => answerModels(dependencies.context().catalog, c.req.query()));
   const verify = createVerifyHandler({ operations, didDocument, now: issuer.now });
   for (const path of [PATHS.verify, PATHS.verifyAlias]) {
     route(app, 'POST', path, async (c) => verify(await requireJsonBody(c.req.raw)));
