@@ -187,11 +187,23 @@ describe('an operator’s table', () => {
     expect(one.find('gpt-5', 'azure')?.context_window).toBe(400_000);
     // Its word on one model of a reseller's takes none of the others away.
     expect(one.find('gpt-4o', 'openrouter')?.context_window).toBe(128_000);
+    const whoever = over(model('gpt-5', 9));
+    expect(whoever.find('gpt-5', 'openai')?.context_window).toBe(9);
+    expect(whoever.models).toHaveLength(catalog.models.length);
     const all = over(model('gpt-5', 9), model('gpt-5', 8, 'openai'));
     expect(all.find('gpt-5')?.context_window).toBe(9);
     expect(all.find('gpt-5', 'azure')?.context_window).toBe(9);
     expect(all.find('gpt-5', 'openai')?.context_window).toBe(8);
     expect(over(model('gpt-5', 8, 'openai'), model('gpt-5', 9)).models).toEqual(all.models);
+  });
+
+  it('may stand on a table that names no providers', () => {
+    const base: ModelTable = { as_of: '2027-01-01', models: [model('a', 1), model('b', 2, 'acme')] };
+    const found = createCatalog(base);
+    const ids = [found.find('a'), found.find('a', 'acme'), found.find('b'), found.find('b', 'other')].map(
+      (entry) => entry?.id,
+    );
+    expect(ids).toEqual(['a', 'a', 'b', 'b']);
   });
 
   it('is found whole, in any order, and lists what it holds once', () => {
