@@ -66,6 +66,9 @@ const schema = (operationIds: readonly string[]) =>
         `names an operation that does not exist; there are: ${operationIds.join(', ')}`,
       )
       .default({}),
+    /** Files, reloaded while the service runs; context-settings.ts reads them. */
+    CONTEXT_CONFIG: z.string().optional(),
+    MODEL_CATALOG: z.string().optional(),
     BODY_LIMIT_BYTES: integer(1, 64 * MIB).default(8 * MIB),
     LOG_LEVEL: z.enum(['silent', 'error', 'info'], 'must be silent, error or info').default('info'),
   });

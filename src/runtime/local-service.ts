@@ -7,7 +7,7 @@ import { createApp } from '../app.ts';
 import type { AnswerIssuer } from '../operations/execute.ts';
 import { createMemoryLeaseStore } from '../operations/leases.ts';
 import { operations } from '../operations/list.ts';
-import { createContextFor, DEFAULT_CONTEXT } from '../operations/run-context.ts';
+import { createContextFor } from '../operations/run-context.ts';
 import { createChainView } from '../payment/chain.ts';
 import { createGate } from '../payment/gate.ts';
 import { createMemoryLedger, ROW_GRACE_SECONDS } from '../payment/ledger.ts';
@@ -16,6 +16,7 @@ import { createSealer, STORE_SECRET_BYTES } from '../payment/seal.ts';
 import { didDocument, didKey } from '../provenance/did.ts';
 import { createSigner } from '../provenance/ed25519.ts';
 import { issuerOf } from '../provenance/envelope.ts';
+import { openContextSettings, type ContextSettings } from './context-settings.ts';
 import type { Settings } from './env.ts';
 import { createInProcessFacilitator } from './facilitator.ts';
 import { LOCAL_POLLING_INTERVAL_MS, startLocalChain, type LocalChain } from './local-chain.ts';
@@ -42,20 +43,30 @@ const SWEEP_INTERVAL_MS = 3_600_000;
 /**
  * Boots everything and resolves when paid calls can be served.
  *
- * @throws LocalChainMissing where the optional packages are not installed; Error where PORT is given and taken.
+ * @throws SettingsError where a file that a setting names is no good; LocalChainMissing where the optional packages are not
+ * installed; Error where PORT is given and taken.
  */
 export async function startLocalService(settings: Settings, log: Log): Promise<LocalService> {
-  const seed = settings.SIGNING_KEY ?? (await loadOrCreateSeed(settings.DATA_DIR));
-  const chain = await startLocalChain();
+  const context = await openContextSettings(settings, log);
+  let chain: LocalChain | undefined;
   try {
-    return await serve(chain, seed, settings, log);
+    const seed = settings.SIGNING_KEY ?? (await loadOrCreateSeed(settings.DATA_DIR));
+    chain = await startLocalChain();
+    return await serve(chain, seed, context, settings, log);
   } catch (error) {
-    await chain.stop();
+    context.close();
+    await chain?.stop();
     throw error;
   }
 }
 
-async function serve(chain: LocalChain, seed: Uint8Array, settings: Settings, log: Log): Promise<LocalService> {
+async function serve(
+  chain: LocalChain,
+  seed: Uint8Array,
+  context: ContextSettings,
+  settings: Settings,
+  log: Log,
+): Promise<LocalService> {
   const app: { fetch?: (request: Request) => Response | Promise<Response> } = {};
   // The port is known only when it listens, and the app names its own URL: in between there is nothing to serve.
   const server = createAdaptorServer({
@@ -84,7 +95,7 @@ async function serve(chain: LocalChain, seed: Uint8Array, settings: Settings, lo
     log('error', event, { requestId, ...errorFields(error) });
   const ledger = createMemoryLedger();
   const view = createChainView({ rpcUrl: chain.rpcUrl, chain: BASE_SEPOLIA, usdc: usdc.address });
-  const contextFor = createContextFor(() => DEFAULT_CONTEXT, {
+  const contextFor = createContextFor(() => context.current(), {
     store: createMemoryLeaseStore(),
     now: issuer.now,
     report: (event, error) => log('error', event, errorFields(error)),
@@ -129,6 +140,7 @@ async function serve(chain: LocalChain, seed: Uint8Array, settings: Settings, lo
   let closing: Promise<void> | undefined;
   const close = async (): Promise<void> => {
     clearInterval(sweep);
+    context.close();
     const closed = new Promise<void>((resolve) => {
       server.close(() => resolve());
     });
