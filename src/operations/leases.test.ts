@@ -57,36 +57,42 @@ describe('a lease', () => {
   });
   afterEach(() => vi.useRealTimers());
 
-  /** Work that ends when it is told to. */
-  const open = (): { work: () => Promise<string>; end: () => unknown } => {
-    const ended = new EventTarget();
-    const work = (): Promise<string> => new Promise((resolve) => ended.addEventListener('end', () => resolve('done')));
-    return { work, end: () => ended.dispatchEvent(new Event('end')) };
+  /** Work under a lease that has begun, and ends when it is told to. */
+  const holding = async (): Promise<{ held: Promise<string | undefined>; end: () => void }> => {
+    const calls = new EventTarget();
+    const said = (what: string): Promise<void> =>
+      new Promise((resolve) => calls.addEventListener(what, () => resolve(), { once: true }));
+    const begun = said('begun');
+    const held = of('alice').hold('k', 300, async () => {
+      const ended = said('ended');
+      calls.dispatchEvent(new Event('begun'));
+      await ended;
+      return 'done';
+    });
+    await begun;
+    return { held, end: () => calls.dispatchEvent(new Event('ended')) };
   };
 
   it('is one caller’s, under one key, until the work ends', async () => {
-    const { work, end } = open();
-    const first = of('alice').hold('k', 300, work);
-    await vi.advanceTimersByTimeAsync(0);
+    const { held, end } = await holding();
     expect(await of('alice').hold('k', 300, async () => 'second')).toBeUndefined();
     expect(await of('alice').hold('other', 300, async () => 'second')).toBe('second');
     expect(await of('bob').hold('k', 300, async () => 'bob’s')).toBe('bob’s');
     end();
-    expect(await first).toBe('done');
+    expect(await held).toBe('done');
     expect(await of('alice').hold('k', 300, async () => 'second')).toBe('second');
   });
 
   it('lasts as long as the work, by renewal at a third of its time', async () => {
     const renew = vi.spyOn(store, 'renew');
-    const { work, end } = open();
-    const first = of('alice').hold('k', 300, work);
+    const { held, end } = await holding();
     await vi.advanceTimersByTimeAsync(99_999);
     expect(renew).toHaveBeenCalledTimes(0);
     await vi.advanceTimersByTimeAsync(900_001);
     expect(renew).toHaveBeenCalledTimes(10);
     expect(await of('alice').hold('k', 300, async () => 'second')).toBeUndefined();
     end();
-    await first;
+    await held;
     await vi.advanceTimersByTimeAsync(900_000);
     expect(renew).toHaveBeenCalledTimes(10);
   });
