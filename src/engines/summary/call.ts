@@ -1,0 +1,101 @@
+/** A call in a few words, and what became of it. */
+import { isFailure } from './signals.ts';
+import { clip, oneLine } from './text.ts';
+import type { Call } from './reading.ts';
+
+const MAX_VALUES = 4;
+const MAX_VALUE_CHARS = 80;
+
+/** The function and its short arguments: `grep: TODO, path=src`. A path is shortened to its file, which stands below. */
+export function labelOf(call: Call): string {
+  const values = shortValues(call.arguments);
+  const name = clip(oneLine(call.name), MAX_VALUE_CHARS);
+  return values.length > 0 ? `${name}: ${values.join(', ')}` : name;
+}
+
+function shortValues(args: unknown): string[] {
+  if (typeof args === 'string' || typeof args === 'number') return [shortValue(String(args))].filter(Boolean);
+  if (typeof args !== 'object' || args === null) return [];
+  const shown: string[] = [];
+  for (const [key, value] of Object.entries(args)) {
+    if (shown.length === MAX_VALUES) break;
+    const text = typeof value === 'object' ? firstLeaf(value) : String(value);
+    const short = text === undefined ? '' : shortValue(text);
+    if (short === '' || (shown.length > 0 && (text ?? '').length > MAX_VALUE_CHARS)) continue;
+    shown.push(shown.length === 0 ? short : `${clip(oneLine(key), 20)}=${short}`);
+  }
+  return shown;
+}
+
+/** Of an object or list the first short text in it. */
+function firstLeaf(value: unknown): string | undefined {
+  if (typeof value === 'string') return value;
+  if (typeof value !== 'object' || value === null) return undefined;
+  for (const inner of Object.values(value)) {
+    const leaf = firstLeaf(inner);
+    if (leaf !== undefined) return leaf;
+  }
+  return undefined;
+}
+
+function shortValue(text: string): string {
+  const line = oneLine(text.trimStart().slice(0, 400).split('\n', 1)[0] ?? '');
+  const path = /^[~.\w@/-]*\/([\w@.-]+)$/.exec(line)?.[1];
+  return path ?? clip(line, MAX_VALUE_CHARS);
+}
+
+const LINES_READ = 40;
+const MAX_FAILURE_CHARS = 160;
+
+/** The line of a failed result that says why; undefined where it did not fail. */
+export function failureOf({ result }: Call): string | undefined {
+  if (!result) return undefined;
+  const lines = result.text.slice(0, 8_000).split('\n', LINES_READ).map(oneLine).filter(Boolean);
+  const first = lines[0] ?? '';
+  if (first.startsWith('Traceback'))
+    return clip(oneLine(result.text.slice(-400).trimEnd().split('\n').at(-1) ?? first), MAX_FAILURE_CHARS);
+  const telling = isFailure(first) ? first : lines.slice(0, 5).find(isFailure);
+  if (result.failed) return clip(telling ?? (first || 'failed'), MAX_FAILURE_CHARS);
+  return telling === undefined ? undefined : clip(telling, MAX_FAILURE_CHARS);
+}
+
+export interface Task {
+  readonly text: string;
+  readonly state: 'done' | 'inProgress' | 'blocked' | 'next';
+}
+
+const STATES: ReadonlyMap<unknown, Task['state']> = new Map([
+  ['completed', 'done'],
+  ['complete', 'done'],
+  ['done', 'done'],
+  ['in_progress', 'inProgress'],
+  ['in-progress', 'inProgress'],
+  ['active', 'inProgress'],
+  ['blocked', 'blocked'],
+  ['failed', 'blocked'],
+  ['pending', 'next'],
+  ['todo', 'next'],
+  ['open', 'next'],
+  ['not_started', 'next'],
+]);
+
+/** A list of tasks with their states, as many agents keep one by calls; the shape decides, not the name of the call. */
+export function tasksOf({ arguments: args }: Call): Task[] | undefined {
+  if (typeof args !== 'object' || args === null) return undefined;
+  for (const list of Object.values(args)) {
+    if (!Array.isArray(list) || list.length === 0) continue;
+    const tasks = list.map(taskOf);
+    if (tasks.every((task) => task !== undefined)) return tasks;
+  }
+  return undefined;
+}
+
+function taskOf(item: unknown): Task | undefined {
+  if (typeof item !== 'object' || item === null) return undefined;
+  const fields: Record<string, unknown> = { ...item };
+  const state = STATES.get(fields['status'] ?? fields['state']);
+  const text = ['content', 'step', 'title', 'task', 'text', 'description']
+    .map((key) => fields[key])
+    .find((value) => typeof value === 'string');
+  return state === undefined || typeof text !== 'string' ? undefined : { text: oneLine(text), state };
+}

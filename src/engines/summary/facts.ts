@@ -1,0 +1,217 @@
+/**
+ * Facts: the strings that a later turn must have letter by letter, such as paths, URLs, identifiers, numbers and versions.
+ * One pass over the characters, so no text takes more than linear time. It ranks nothing.
+ */
+
+/** Longer ones cost more than they say; shorter ones are words. Numbers count from three digits. */
+const MAX_FACT_CHARS = 120;
+const MIN_FACT_CHARS = 4;
+const MIN_DIGITS = 3;
+const MIN_HEX_CHARS = 6;
+/** What goes on for longer without a break is data, such as base64. */
+const MAX_RUN_CHARS = 400;
+
+// Character classes of ASCII; everything else, and what has none, parts one run from the next.
+const DIGIT = 1;
+const LOWER = 2;
+const UPPER = 4;
+/** `_` and `$` belong to names. */
+const NAME = 8;
+/** `_`, `.` and `-` join the parts of a name. */
+const JOIN = 16;
+/** What may stand in front of a fact: `~ / . $ @`. */
+const LEAD = 32;
+/** Parts `key=value`, `file:line` and the like. */
+const PART = 64;
+const RUN = 128;
+
+const ALNUM = DIGIT | LOWER | UPPER;
+const SLASH = 47;
+const DOT = 46;
+const COLON = 58;
+const AT = 64;
+
+const CLASS = classes();
+
+function classes(): Uint8Array {
+  const table = new Uint8Array(128);
+  const mark = (characters: string, bits: number) => {
+    for (const character of characters) table[character.charCodeAt(0)]! |= bits | RUN;
+  };
+  mark('0123456789', DIGIT);
+  mark('abcdefghijklmnopqrstuvwxyz', LOWER);
+  mark('ABCDEFGHIJKLMNOPQRSTUVWXYZ', UPPER);
+  mark('_$', NAME);
+  mark('_.-', JOIN);
+  mark('~/.$@_', LEAD);
+  mark(':=&?%#+\\', PART);
+  return table;
+}
+
+const classAt = (text: string, at: number): number => CLASS[text.charCodeAt(at)] ?? 0;
+
+/** Whether a letter, a digit or `_` stands there, so that a fact beside it would be part of a longer word. */
+export function isWordAt(text: string, at: number): boolean {
+  return (classAt(text, at) & ALNUM) !== 0 || text.charCodeAt(at) === 95;
+}
+
+/** Calls `add` for each fact of `text` between two indices, in order and as often as it occurs. */
+export function eachFact(text: string, add: (fact: string) => void, from = 0, to = text.length): void {
+  let lineStart = true;
+  for (let at = from; at < to;) {
+    const code = text.charCodeAt(at);
+    if (lineStart) {
+      lineStart = false;
+      at = skipGutter(text, at, to);
+      continue;
+    }
+    if (code === 10) lineStart = true;
+    if (((CLASS[code] ?? 0) & RUN) === 0) {
+      at = code === 60 ? skipClosingTag(text, at, to) : at + 1;
+      continue;
+    }
+    let end = at + 1;
+    while (end < to && (classAt(text, end) & RUN) !== 0) end++;
+    if (end - at >= MIN_DIGITS && end - at <= MAX_RUN_CHARS) factsOfRun(text, at, end, add);
+    at = end;
+  }
+}
+
+/** The line numbers that tools put in front of a listing: `12→`, `12:`, `12 |`, or with a tab. */
+function skipGutter(text: string, start: number, to: number): number {
+  let at = start;
+  while (at < to && (text[at] === ' ' || text[at] === '\t')) at++;
+  const digits = at;
+  while (at < to && (classAt(text, at) & DIGIT) !== 0) at++;
+  if (at === digits || at >= to) return Math.max(start, digits);
+  if (text[at] === '→' || text[at] === '\t' || text[at] === ':' || text[at] === '|') return at + 1;
+  if (text[at] === ' ' && text[at + 1] === '|') return at + 2;
+  return digits;
+}
+
+function skipClosingTag(text: string, start: number, to: number): number {
+  if (text.charCodeAt(start + 1) !== SLASH) return start + 1;
+  let at = start + 2;
+  while (at < to && at - start < MAX_FACT_CHARS && (classAt(text, at) & (ALNUM | NAME | JOIN)) !== 0) at++;
+  return at < to && text[at] === '>' ? at + 1 : start + 1;
+}
+
+function factsOfRun(text: string, from: number, to: number, add: (fact: string) => void): void {
+  const [start, end] = trimmed(text, from, to);
+  if (end - start < MIN_DIGITS) return;
+  if (isUrl(text, start, end)) {
+    if (end - start <= MAX_FACT_CHARS) add(text.slice(start, end));
+    return;
+  }
+  if (isAddress(text, start, end)) {
+    if (end - start <= MAX_FACT_CHARS) add(text.slice(start, end));
+    return;
+  }
+  for (let at = start; at < end;) {
+    let stop = at;
+    while (stop < end && (classAt(text, stop) & PART) === 0) stop++;
+    if (stop - at >= MIN_DIGITS) {
+      const [first, last] = trimmed(text, at, stop);
+      if (isSpecific(text, first, last)) add(text.slice(first, last));
+    }
+    at = stop + 1;
+  }
+}
+
+/** Without punctuation around it: neither `// ` of a comment nor the full stop of a sentence. */
+function trimmed(text: string, from: number, to: number): [start: number, end: number] {
+  let [start, end] = [from, to];
+  while (start < end) {
+    const bits = classAt(text, start);
+    const code = text.charCodeAt(start);
+    if ((bits & (ALNUM | LEAD)) === 0) start++;
+    else if (code === SLASH && text.charCodeAt(start + 1) === SLASH) while (text.charCodeAt(start) === SLASH) start++;
+    else if (code === DOT && text.charCodeAt(start + 1) === DOT && text.charCodeAt(start + 2) !== SLASH)
+      while (text.charCodeAt(start) === DOT) start++;
+    else break;
+  }
+  while (end > start && (classAt(text, end - 1) & (ALNUM | NAME)) === 0) end--;
+  return [start, end];
+}
+
+/** `scheme://` and something after it. */
+function isUrl(text: string, start: number, end: number): boolean {
+  if ((classAt(text, start) & (LOWER | UPPER)) === 0) return false;
+  let at = start + 1;
+  while (at < end && ((classAt(text, at) & ALNUM) !== 0 || text[at] === '+')) at++;
+  return at + 3 < end && text.charCodeAt(at) === COLON && text.startsWith('//', at + 1);
+}
+
+/** `name@host.tld`. */
+function isAddress(text: string, start: number, end: number): boolean {
+  let at = -1;
+  let dotted = false;
+  for (let index = start; index < end; index++) {
+    const code = text.charCodeAt(index);
+    if (code === AT) {
+      if (at >= 0 || index === start) return false;
+      at = index;
+    } else if (code === DOT) {
+      if (at >= 0) {
+        if (index === at + 1 || text.charCodeAt(index - 1) === DOT) return false;
+        dotted = true;
+      }
+    } else if ((classAt(text, index) & (ALNUM | JOIN)) === 0 && (at >= 0 || text[index] !== '+')) return false;
+  }
+  return dotted;
+}
+
+const ERROR_CODE = /^(?:v\d|[A-Z]{1,5}\d{3,}$|E(?:NO|CONN|ADDR|PERM|ACC|EXIST|PIPE|IS|NOT|TIME|INVAL)[A-Z]*$)/;
+
+/** A path, a joined or camel-case name, a hexadecimal id, a number, a version, an error code. */
+export function isSpecific(text: string, start = 0, end = text.length): boolean {
+  const length = end - start;
+  if (length > MAX_FACT_CHARS || length < MIN_DIGITS) return false;
+  let all = 0;
+  let digits = 0;
+  let hex = 0;
+  let hexLetters = 0;
+  let capitals = 0;
+  for (let at = start; at < end; at++) {
+    const bits = classAt(text, at);
+    const code = text.charCodeAt(at);
+    all |= bits;
+    if ((bits & DIGIT) !== 0) digits++;
+    const letter = code | 32;
+    if (letter >= 97 && letter <= 102 && (bits & (LOWER | UPPER)) !== 0) hexLetters++;
+    if ((bits & DIGIT) !== 0 || (letter >= 97 && letter <= 102)) hex++;
+    if (length >= MIN_FACT_CHARS && at > start) {
+      const before = classAt(text, at - 1);
+      if ((before & LOWER) !== 0 && (bits & UPPER) !== 0) return true;
+      if ((before & LOWER) !== 0 && (bits & LOWER) !== 0 && capitals >= 2) return true;
+      if (text.charCodeAt(at - 1) === SLASH && ((bits & (ALNUM | JOIN)) !== 0 || code === AT || code === 126))
+        return true;
+      if ((before & JOIN) !== 0 && (bits & ALNUM) !== 0 && hasAlnumBefore(text, start, at - 1)) return true;
+    }
+    // How many capitals stand before the lower-case letters here.
+    if ((bits & UPPER) !== 0) capitals = (classAt(text, at - 1) & UPPER) !== 0 && at > start ? capitals + 1 : 1;
+    else if ((bits & LOWER) === 0 || (classAt(text, at - 1) & UPPER) === 0) capitals = 0;
+  }
+  if (digits === length) return true;
+  if (length < MIN_FACT_CHARS) return false;
+  if (length >= MIN_HEX_CHARS && hex === length && digits > 0 && hexLetters > 0) return true;
+  return (all & ALNUM) !== 0 && ERROR_CODE.test(text.slice(start, end));
+}
+
+function hasAlnumBefore(text: string, start: number, join: number): boolean {
+  let at = join;
+  while (at >= start && (classAt(text, at) & JOIN) !== 0) at--;
+  return at >= start && (classAt(text, at) & ALNUM) !== 0;
+}
+
+/** Whether the whole of a text is one fact. */
+export function isFact(text: string): boolean {
+  let count = 0;
+  let same = false;
+  if (text.length <= MAX_FACT_CHARS)
+    eachFact(text, (fact) => {
+      count++;
+      same = fact === text;
+    });
+  return count === 1 && same;
+}
