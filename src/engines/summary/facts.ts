@@ -26,6 +26,7 @@ const PART = 64;
 const RUN = 128;
 
 const ALNUM = DIGIT | LOWER | UPPER;
+const LESS_THAN = 60;
 const SLASH = 47;
 const DOT = 46;
 const COLON = 58;
@@ -48,7 +49,9 @@ function classes(): Uint8Array {
   return table;
 }
 
-const classAt = (text: string, at: number): number => CLASS[text.charCodeAt(at)] ?? 0;
+/** No look-up beyond the table: engines compile one that never misses to a single load. */
+const classOf = (code: number): number => (code < 128 ? (CLASS[code] ?? 0) : 0);
+const classAt = (text: string, at: number): number => classOf(text.charCodeAt(at));
 
 /** Whether a letter, a digit or `_` stands there, so that a fact beside it would be part of a longer word. */
 export function isWordAt(text: string, at: number): boolean {
@@ -66,13 +69,17 @@ export function eachFact(text: string, add: (fact: string) => void, from = 0, to
       continue;
     }
     if (code === 10) lineStart = true;
-    if (((CLASS[code] ?? 0) & RUN) === 0) {
-      at = code === 60 ? skipClosingTag(text, at, to) : at + 1;
+    const first = classOf(code);
+    if (first === 0) {
+      at = code === LESS_THAN ? skipClosingTag(text, at, to) : at + 1;
       continue;
     }
     let end = at + 1;
-    while (end < to && (classAt(text, end) & RUN) !== 0) end++;
-    if (end - at >= MIN_DIGITS && end - at <= MAX_RUN_CHARS) factsOfRun(text, at, end, add);
+    let rest = 0;
+    for (let bits = 0; end < to && (bits = classAt(text, end)) !== 0; end++) rest |= bits;
+    // Most runs are words: a letter, and then nothing but small letters.
+    const isWord = (first & (LOWER | UPPER)) !== 0 && rest === (LOWER | RUN);
+    if (!isWord && end - at >= MIN_DIGITS && end - at <= MAX_RUN_CHARS) factsOfRun(text, at, end, add);
     at = end;
   }
 }
