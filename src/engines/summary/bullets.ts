@@ -5,7 +5,7 @@
 import { failureOf, labelOf, tasksOf } from './call.ts';
 import { bySection, type Bullets } from './document.ts';
 import type { Call, Reading, Said } from './reading.ts';
-import { isBinding, isDeciding, isIntending, isQuestion } from './signals.ts';
+import { isBinding, isDeciding, isIntending, isQuestion, isReporting } from './signals.ts';
 import { clip, keyOf, oneLine, type Sentence, sentences, weight, withoutMarkup } from './text.ts';
 
 /** What is read for its sentences: the first requests, and the newest texts of either side. */
@@ -49,26 +49,30 @@ export function bulletsOf(reading: Reading): Bullets {
   });
 }
 
-/** Within a section each only once; and nothing is next that is under way or done. */
+/** Where a bullet may stand that several sections have; the first of these keeps it. */
+const PRECEDENCE = [
+  'goal',
+  'decisions',
+  'constraints',
+  'blocked',
+  'inProgress',
+  'next',
+  'done',
+  'actions',
+  'context',
+  'files',
+] as const;
+
+/** Each bullet once, and no sentence that the goal quotes already. */
 function deduplicate(bullets: Bullets): Bullets {
-  const everywhere = new Set<string>();
+  const goal = bullets.goal.join('\n');
+  const said = new Set<string>();
   const unique = bySection<string[]>(() => []);
-  for (const section of [
-    'goal',
-    'decisions',
-    'constraints',
-    'blocked',
-    'inProgress',
-    'next',
-    'done',
-    'actions',
-    'context',
-    'files',
-  ] as const) {
+  for (const section of PRECEDENCE) {
     for (const bullet of bullets[section]) {
       const key = keyOf(bullet);
-      if (everywhere.has(key)) continue;
-      everywhere.add(key);
+      if (key === '' || said.has(key) || (section !== 'goal' && goal.includes(bullet.replace(/…$/, '')))) continue;
+      said.add(key);
       unique[section].push(bullet);
     }
   }
@@ -100,15 +104,22 @@ function goalOf(requests: readonly Text[]): string[] {
 const says = ({ sentences: all }: Text): boolean =>
   all.reduce((total, { text }) => total + weight(text), 0) >= MIN_REQUEST_WEIGHT;
 
-/** The beginning of a request in its own words. */
+/** The beginning of a request in its own words, without lead-ins and the list that follows. */
 function requestOf({ text, sentences: all }: Text): string {
   let request = '';
-  for (const { text: sentence } of all) {
-    if (request.length + sentence.length > MAX_GOAL_CHARS && request !== '') break;
+  for (const { text: sentence, listed } of all) {
+    if (
+      /[:：]$/.test(sentence) &&
+      sentence.length < MAX_LEAD_IN_CHARS &&
+      request.length + sentence.length < MAX_BULLET_CHARS
+    )
+      continue;
+    if (request !== '' && (listed || request.length + sentence.length > MAX_GOAL_CHARS)) break;
     request = request === '' ? sentence : `${request} ${sentence}`;
   }
   return clip(request === '' ? oneLine(withoutMarkup(text.slice(0, 2_000))) : request, MAX_GOAL_CHARS);
 }
+const MAX_LEAD_IN_CHARS = 60;
 
 // Constraints and decisions
 
@@ -155,35 +166,36 @@ const best = (found: readonly { readonly text: string; readonly score: number }[
 function progressOf(requests: readonly Text[], replies: readonly Text[], { calls }: Reading) {
   const last = replies.at(-1);
   const lastRequest = requests.at(-1);
-  const lastCall = calls.at(-1);
   const isAnswered = last !== undefined && !last.callsAfter && last.index > (lastRequest?.index ?? -1);
-  const open = calls
-    .filter(({ result }) => !result)
-    .slice(-3)
-    .map((call) => `${labelOf(call)} (no result yet)`);
-  const isWorking = last !== undefined && !isAnswered && last.index > (lastRequest?.index ?? -1);
+  const current = last !== undefined && last.index > (lastRequest?.index ?? -1) ? plain(last) : [];
+  const newest = isAnswered ? [] : calls.filter(({ index }) => index === calls.at(-1)?.index);
+  const going = newest.filter((call) => failureOf(call) === undefined && tasksOf(call) === undefined);
+  const intentions = current.filter((text) => isIntending(text) || isQuestion(text)).slice(-MAX_INTENTIONS);
+  const unanswered = lastRequest && current.length === 0 && going.length === 0 ? [requestOf(lastRequest)] : [];
+  return {
+    done: doneOf(requests, replies, calls),
+    inProgress: going.map((call) => (call.result ? labelOf(call) : `${labelOf(call)} (no result yet)`)),
+    next: [...intentions, ...unanswered].map((text) => clip(text, MAX_BULLET_CHARS)),
+  };
+}
 
-  const steps = isWorking ? statements(last).filter((text) => !isQuestion(text)) : [];
-  const inProgress = isWorking ? [...open.toReversed(), ...steps.slice(-1)] : open.toReversed();
-  const finals = replies.filter(
-    (reply) => !reply.callsAfter || (reply !== last && reply.index < (lastRequest?.index ?? 0)),
+const MAX_INTENTIONS = 3;
+
+/** What the assistant said it had done, the ends of its turns first. */
+function doneOf(requests: readonly Text[], replies: readonly Text[], calls: readonly Call[]): string[] {
+  const isClosing = (reply: Text) => !reply.callsAfter && isLastOfTurn(reply.index, requests, replies);
+  const worked = new Set(calls.map(({ index }) => index));
+  const reports = replies.toReversed().flatMap((reply) => {
+    const closing = isClosing(reply);
+    const facts = plain(reply).filter((text) => !isIntending(text) && !isQuestion(text));
+    const report =
+      facts.find(isReporting) ??
+      (closing && (worked.has(reply.index - 2) || worked.has(reply.index - 1)) ? facts[0] : undefined);
+    return report === undefined ? [] : [{ closing, report }];
+  });
+  return [...reports.filter(({ closing }) => closing), ...reports.filter(({ closing }) => !closing)].map(
+    ({ report }) => report,
   );
-  const closing = finals.filter(({ index, callsAfter }) => !callsAfter || isLastOfTurn(index, requests, replies));
-  const told = [...closing, ...replies.filter((reply) => reply !== last && !closing.includes(reply))];
-  const done = told
-    .toSorted((a, b) => Number(closing.includes(b)) - Number(closing.includes(a)) || b.index - a.index)
-    .flatMap((reply) =>
-      statements(reply)
-        .filter((text) => !isIntending(text) && !isQuestion(text) && !text.endsWith(':'))
-        .slice(0, 1),
-    );
-  const intentions = last
-    ? statements(last)
-        .filter((text) => isIntending(text) || isQuestion(text))
-        .toReversed()
-    : [];
-  const waiting = !isAnswered && !isWorking && lastRequest && lastCall === undefined ? [requestOf(lastRequest)] : [];
-  return { done, inProgress, next: [...intentions, ...waiting].map((text) => clip(text, MAX_BULLET_CHARS)) };
 }
 
 function isLastOfTurn(index: number, requests: readonly Text[], replies: readonly Text[]): boolean {
@@ -191,29 +203,34 @@ function isLastOfTurn(index: number, requests: readonly Text[], replies: readonl
   return !replies.some((reply) => reply.index > index && reply.index < nextRequest);
 }
 
-/** Sentences that say something. */
-function statements({ sentences: all }: Text): string[] {
+/** Sentences that say something, without those that only lead over to a list. */
+function plain({ sentences: all }: Text): string[] {
   return all
-    .filter(({ text }) => weight(text) >= MIN_SENTENCE_WEIGHT)
+    .filter(
+      ({ text }, index) => weight(text) >= MIN_SENTENCE_WEIGHT && (!/[:：]$/.test(text) || index === all.length - 1),
+    )
     .map(({ text }) => clip(text.replace(/[:：]$/, ''), MAX_BULLET_CHARS));
 }
 
 // Calls
 
-/** Failures so many calls back are history. */
+/** Failures so many calls back are history; such as say no more than a number, sooner. */
 const RECENT_CALLS = 16;
+const RECENT_EXITS = 4;
+const EXIT = /^(?:command )?(?:exited with |exit )(?:code|status)? ?\d+\.?$|^failed$/i;
 
 /** Recent calls that failed, and that the same call did not follow with success. */
 function blockedOf({ calls }: Reading): string[] {
   const repaired = new Set<string>();
   const blocked: string[] = [];
-  for (const call of calls.slice(-RECENT_CALLS).toReversed()) {
+  for (const [back, call] of calls.slice(-RECENT_CALLS).toReversed().entries()) {
     const label = labelOf(call);
     const failure = failureOf(call);
+    if (failure !== undefined && EXIT.test(failure) && back >= RECENT_EXITS) continue;
     if (failure === undefined && call.result) repaired.add(label);
-    else if (failure !== undefined && !repaired.has(label)) {
-      repaired.add(label);
-      blocked.push(`${label} → ${failure}`);
+    else if (failure !== undefined && !repaired.has(label) && !repaired.has(failure)) {
+      repaired.add(label).add(failure);
+      blocked.push(`${failure} (${label})`);
     }
   }
   return blocked;

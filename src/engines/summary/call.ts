@@ -45,16 +45,27 @@ function shortValue(text: string): string {
 }
 
 const LINES_READ = 40;
+/** A long result is a document, in which a word of errors means nothing. */
+const SHORT_RESULT_CHARS = 12_000;
+const FIRST_LINES = 5;
 const MAX_FAILURE_CHARS = 160;
 
 /** The line of a failed result that says why; undefined where it did not fail. */
 export function failureOf({ result }: Call): string | undefined {
   if (!result) return undefined;
-  const lines = result.text.slice(0, 8_000).split('\n', LINES_READ).map(oneLine).filter(Boolean);
+  const lines = result.text
+    .slice(0, 8_000)
+    .split('\n', LINES_READ)
+    .map((line) => oneLine(line.replace(/<\/?[\w-]{1,40}>/g, ' ')))
+    .filter(Boolean);
   const first = lines[0] ?? '';
   if (first.startsWith('Traceback'))
     return clip(oneLine(result.text.slice(-400).trimEnd().split('\n').at(-1) ?? first), MAX_FAILURE_CHARS);
-  const telling = isFailure(first) ? first : lines.slice(0, 5).find(isFailure);
+  const telling = isFailure(first)
+    ? first
+    : result.text.length <= SHORT_RESULT_CHARS
+      ? lines.slice(0, FIRST_LINES).find(isFailure)
+      : undefined;
   if (result.failed) return clip(telling ?? (first || 'failed'), MAX_FAILURE_CHARS);
   return telling === undefined ? undefined : clip(telling, MAX_FAILURE_CHARS);
 }

@@ -19,6 +19,8 @@ export interface Call {
   readonly index: number;
   readonly name: string;
   readonly arguments: unknown;
+  /** The name of the file that it is about, without folders. */
+  readonly file: string | undefined;
   /** What came back, if anything did. */
   result?: { readonly text: string; readonly failed: boolean };
 }
@@ -33,6 +35,8 @@ export interface Sightings {
   /** The name of the call that it was the whole of an argument of; of several the one that said most. */
   verb?: string;
   verbChars: number;
+  /** The file that a call or its result was about, where the fact stood in one: the last of them. */
+  file?: string;
 }
 
 export interface Reading {
@@ -59,10 +63,10 @@ export async function read(head: readonly AgentMessage[], pause: () => Promise<v
   let facts = new Map<string, Sightings>();
   let unpaused = 0;
 
-  async function scan(text: string, source: Source, index: number): Promise<void> {
+  async function scan(text: string, source: Source, index: number, file?: string): Promise<void> {
     for (let from = 0; from < text.length;) {
       const to = chunkEnd(text, from);
-      eachFact(text, (fact) => sight(facts, fact, source, index), from, to);
+      eachFact(text, (fact) => sight(facts, fact, source, index, file), from, to);
       unpaused += to - from;
       from = to;
       if (unpaused >= CHARS_PER_PAUSE) {
@@ -83,7 +87,7 @@ export async function read(head: readonly AgentMessage[], pause: () => Promise<v
     const text = resultText(content);
     const call = open.get(id)?.pop();
     if (call) call.result = { text, failed: isError };
-    await scan(text, 'inResults', index);
+    await scan(text, 'inResults', index, call?.file);
     for (const block of content) {
       attach(block);
       if (block.type === 'function_result')
@@ -106,15 +110,15 @@ export async function read(head: readonly AgentMessage[], pause: () => Promise<v
         if (block.text !== '') said.push({ role, index, text: block.text, callsAfter });
         await scan(block.text, role === 'user' ? 'inUser' : 'inAssistant', index);
       } else if (block.type === 'function_call') {
-        const call: Call = { index, name: block.function_id, arguments: block.arguments };
+        const values = leaves(block.arguments);
+        const call: Call = { index, name: block.function_id, arguments: block.arguments, file: fileOf(values) };
         calls.push(call);
         const sameId = open.get(block.id);
         if (sameId) sameId.push(call);
         else open.set(block.id, [call]);
-        const values = leaves(block.arguments);
         const chars = values.reduce((total, value) => total + value.length, 0);
         for (const value of values) {
-          await scan(value, 'inCalls', index);
+          await scan(value, 'inCalls', index, call.file);
           const seen = facts.get(value);
           if (seen && chars > seen.verbChars) Object.assign(seen, { verb: call.name, verbChars: chars });
         }
@@ -137,15 +141,27 @@ function chunkEnd(text: string, from: number): number {
   return far;
 }
 
-function sight(facts: Map<string, Sightings>, fact: string, source: Source, index: number): void {
+/** A path from a root or into folders, and the name at its end. */
+const PATH = /^[~.\w@-]{0,60}\/[\w.@/[\]()-]{0,300}?([\w.@[\]()-]{1,60})$/;
+
+/** The first argument that is nothing but a path. */
+function fileOf(values: readonly string[]): string | undefined {
+  const path = values.find((value) => value.length <= MAX_PATH_CHARS && PATH.test(value));
+  return path === undefined ? undefined : PATH.exec(path)?.[1];
+}
+const MAX_PATH_CHARS = 300;
+
+function sight(facts: Map<string, Sightings>, fact: string, source: Source, index: number, file?: string): void {
   const seen = facts.get(fact);
   if (seen) {
     seen[source]++;
     seen.lastIndex = index;
+    if (file !== undefined) seen.file = file;
     return;
   }
   const first: Sightings = { inUser: 0, inAssistant: 0, inCalls: 0, inResults: 0, lastIndex: index, verbChars: -1 };
   first[source] = 1;
+  if (file !== undefined) first.file = file;
   facts.set(fact, first);
 }
 

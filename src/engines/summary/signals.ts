@@ -14,7 +14,7 @@ const binding = [
 ];
 
 const deciding = [
-  /\b(?:decid(?:ed?|ing)|decision|instead|rather than|because|best (?:solution|option|approach|fix)|chose|choose|chosen|go(?:ing)? with|opt(?:ed)? for|root cause|turns? out|the (?:problem|issue|bug|fix|cause) (?:is|was)|we(?:'ll| will) use|I(?:'ll| will) use|agreed|should use)\b/i,
+  /\b(?:decid(?:ed?|ing)|decision|instead|rather than|because|best (?:solution|option|approach|fix)|chose|chosen|go(?:ing)? with|opt(?:ed)? for|root cause|turns? out|the (?:problem|issue|bug|fix|cause) (?:is|was)|we(?:'ll| will) use|I(?:'ll| will) use|agreed|should use)\b/i,
   /决定|因为|改用|采用|而不是|原因是|选择/,
   /ことにし|ため、|代わりに|原因は|採用|決め/,
   /때문|대신|결정/,
@@ -33,16 +33,27 @@ const intending = [
   /\b(?:ahora|siguiente|voy a|maintenant|ensuite|je vais|jetzt|als nächstes|agora|vou)\b/i,
 ];
 
+const reporting = [
+  /\b(?:done|fixed|added|updated|created|removed|ported|implemented|changed|replaced|moved|renamed|installed|configured|successful(?:ly)?|pass(?:es|ed)?|completed?|finished|works?|working|resolved|reproduced|found|authenticated|located|cancel+ed|returned|verified)\b/i,
+  /已|完成|成功|修复了|添加了/,
+  /ました|完了|済み|できた/,
+  /했습니다|완료/,
+  /[Гг]отово|[Сс]делал|[Ии]справ|[Дд]обав|[Оо]бнов|[Сс]озда|[Уу]дал|[Зз]аверш/,
+  /تم |أضفت|أصلحت|أنشأت|اكتمل/,
+  /\b(?:hecho|listo|terminé|fait|terminé|erledigt|fertig|feito|pronto)\b/i,
+];
+
 const matches = (signals: readonly RegExp[]) => (sentence: string) => signals.some((signal) => signal.test(sentence));
 
 export const isBinding = matches(binding);
 export const isDeciding = matches(deciding);
 export const isIntending = matches(intending);
+export const isReporting = matches(reporting);
 
 export const isQuestion = (sentence: string): boolean => /[?？؟][)"'*”]?$/.test(sentence);
 
 /** How the first line of a result looks that tells of a failure. */
 const FAILURE =
-  /^(?:\S{0,80}(?:Error|Exception)\b|error\b|fatal\b|panic\b|npm (?:ERR!|error)|Traceback|FAIL(?:ED)?\b|Failed\b|failure\b|\{"(?:error|message)": ?"[^"]*(?:error|not found|fail|invalid|denied))|: (?:No such file or directory|command not found|Permission denied|error [A-Z]{2,}\d+: )/i;
+  /^(?:(?:[-*•] )?(?:[A-Z]{1,5}\d{2,5}:? )?\S{0,80}(?:Error|Exception)\b|error\b|fatal\b|panic\b|npm (?:ERR!|error)|Traceback|FAIL(?:ED)?\b|Failed\b|failure\b|\{"(?:error|message)": ?"[^"]*(?:error|not found|fail|invalid|denied))|: (?:No such file or directory|command not found|Permission denied|error [A-Z]{2,}\d+: )/i;
 
 export const isFailure = (line: string): boolean => FAILURE.test(line);

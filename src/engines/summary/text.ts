@@ -63,7 +63,7 @@ export interface Sentence {
 
 /** What ends a sentence: a mark and a gap, or a mark of a script that writes no gaps. */
 const SENTENCE = /(?<=[.!?…؟۔][)"'*”]?)\s+(?=[^\sa-z])|(?<=[。！？；])/;
-const MARKER = /^\s{0,40}(?:[-*+•·]|\(?\d{1,3}[.)、]|\[[ xX]\]|>|#{1,6})\s*/;
+const MARKER = /^\s{0,40}(?:[-*+•·](?=\s)|\(?\d{1,3}[.)](?=\s)|\d{1,3}、|>|#{1,6}(?=\s))\s*(?:\[[ xX]\]\s)?/;
 
 /** The sentences of a text in order, without code, listings and markup. */
 export function sentences(text: string): Sentence[] {
@@ -91,7 +91,7 @@ const PROSE_SHARE = 0.75;
 /** Prose is mostly letters and gaps, and does not open like a listing. */
 function isProse(line: string): boolean {
   const sample = line.slice(0, 200);
-  if (sample === '' || /^[[{(<|$>\\/=}\])]/.test(sample)) return false;
+  if (sample === '' || /^(?:[[{(<|$>\\/=}\])]|\d+\s*[:|→])/.test(sample)) return false;
   const letters = sample.replace(/[^A-Za-z \u00aa-\uffff]/g, '').length;
   return letters / sample.length >= PROSE_SHARE && !/[;{}]$/.test(sample) && /[A-Za-z\u00aa-\uffff]{2}/.test(sample);
 }
