@@ -25,8 +25,8 @@ interface Text extends Said {
   readonly sentences: readonly Sentence[];
 }
 
-export function bulletsOf(reading: Reading): Bullets {
-  const texts = readTexts(reading.said);
+export async function bulletsOf(reading: Reading, pause: () => Promise<void>): Promise<Bullets> {
+  const texts = await readTexts(reading.said, pause);
   const requests = texts.filter(({ role }) => role === 'user');
   const replies = texts.filter(({ role }) => role === 'assistant');
   const tasks = reading.calls.findLast((call) => tasksOf(call) !== undefined);
@@ -63,6 +63,9 @@ const PRECEDENCE = [
   'files',
 ] as const;
 
+/** More than any budget shows of one section. */
+const MAX_BULLETS = 100;
+
 /** Each bullet once, and no sentence that the goal quotes already. */
 function deduplicate(bullets: Bullets): Bullets {
   const goal = bullets.goal.join('\n');
@@ -71,6 +74,7 @@ function deduplicate(bullets: Bullets): Bullets {
   for (const section of PRECEDENCE) {
     for (const bullet of bullets[section]) {
       const key = keyOf(bullet);
+      if (unique[section].length === MAX_BULLETS) break;
       if (key === '' || said.has(key) || (section !== 'goal' && goal.includes(bullet.replace(/…$/, '')))) continue;
       said.add(key);
       unique[section].push(bullet);
@@ -79,7 +83,7 @@ function deduplicate(bullets: Bullets): Bullets {
   return unique;
 }
 
-function readTexts(said: readonly Said[]): Text[] {
+async function readTexts(said: readonly Said[], pause: () => Promise<void>): Promise<Text[]> {
   const requests = said.filter(({ role }) => role === 'user');
   const replies = said.filter(({ role }) => role === 'assistant');
   const read = new Set([
@@ -87,8 +91,16 @@ function readTexts(said: readonly Said[]): Text[] {
     ...requests.slice(-NEWEST_TEXTS),
     ...replies.slice(-NEWEST_TEXTS),
   ]);
-  return [...read].map((text) => ({ ...text, sentences: sentences(text.text) })).toSorted((a, b) => a.index - b.index);
+  const texts: Text[] = [];
+  for (const text of read) {
+    texts.push({ ...text, sentences: sentences(text.text) });
+    if (texts.length % TEXTS_PER_PAUSE === 0) await pause();
+  }
+  return texts.toSorted((a, b) => a.index - b.index);
 }
+
+/** Of a text no more than some 10,000 characters are read. */
+const TEXTS_PER_PAUSE = 16;
 
 // Goal
 

@@ -71,8 +71,11 @@ export function eachFact(text: string, add: (fact: string) => void, from = 0, to
       continue;
     }
     let end = at + 1;
-    while (end < to && (classAt(text, end) & RUN) !== 0) end++;
-    if (end - at >= MIN_DIGITS && end - at <= MAX_RUN_CHARS) factsOfRun(text, at, end, add);
+    // A word that is lower case after its first letter, as most of prose, is no fact.
+    let telling = CLASS[code]! & ~(RUN | LOWER | UPPER);
+    for (let bits = classAt(text, end); end < to && (bits & RUN) !== 0; bits = classAt(text, ++end))
+      telling |= bits & ~(RUN | LOWER);
+    if (telling !== 0 && end - at >= MIN_DIGITS && end - at <= MAX_RUN_CHARS) factsOfRun(text, at, end, add);
     at = end;
   }
 }

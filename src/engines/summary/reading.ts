@@ -49,9 +49,9 @@ export interface Reading {
 }
 
 /** So many characters are read between two pauses; some 10 ms. */
-const CHARS_PER_PAUSE = 262_144;
-/** Beyond it facts that came once are forgotten, oldest first, so that memory stays bounded. */
-const MAX_FACTS = 131_072;
+const CHARS_PER_PAUSE = 131_072;
+/** Beyond it old facts that came only once are forgotten, so that memory and the time to rank them stay bounded. */
+const MAX_FACTS = 32_768;
 
 type Source = 'inUser' | 'inAssistant' | 'inCalls' | 'inResults';
 
@@ -71,7 +71,7 @@ export async function read(head: readonly AgentMessage[], pause: () => Promise<v
       from = to;
       if (unpaused >= CHARS_PER_PAUSE) {
         unpaused = 0;
-        if (facts.size > MAX_FACTS) facts = withoutOldest(facts);
+        if (facts.size > 2 * MAX_FACTS) facts = withoutOldest(facts);
         await pause();
       }
     }
@@ -127,6 +127,7 @@ export async function read(head: readonly AgentMessage[], pause: () => Promise<v
       else attach(block);
     }
   }
+  if (facts.size > MAX_FACTS) facts = withoutOldest(facts);
   return { messages: head.length, said, calls, facts, attachments };
 }
 
@@ -166,10 +167,13 @@ function sight(facts: Map<string, Sightings>, fact: string, source: Source, inde
 }
 
 function withoutOldest(facts: ReadonlyMap<string, Sightings>): Map<string, Sightings> {
-  const kept = [...facts].filter(
-    ([, { inUser, inAssistant, inCalls, inResults }]) => inUser + inAssistant + inCalls + inResults > 1,
+  const all = [...facts];
+  const recent = all.length - MAX_FACTS / 2;
+  const kept = all.filter(
+    ([, { inUser, inAssistant, inCalls, inResults }], at) =>
+      at >= recent || inUser + inAssistant + inCalls + inResults > 1,
   );
-  return new Map(kept.slice(-MAX_FACTS / 2));
+  return new Map(kept.slice(-MAX_FACTS));
 }
 
 /** The strings and numbers in a JSON value, in the order supplied. */
