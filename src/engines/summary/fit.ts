@@ -6,7 +6,7 @@ import type { Estimator } from '../estimator.ts';
 import { bySection, type Bullets, render, type Section } from './document.ts';
 import { mentions } from './mentions.ts';
 import type { Material } from './merge.ts';
-import { type Fact, kindOf } from './rank.ts';
+import { type Fact, kindOf, MENTIONED } from './rank.ts';
 import { clip } from './text.ts';
 
 /** What share of the room for bullets each section may take; what it leaves goes to the next. In order of importance. */
@@ -98,6 +98,23 @@ function shortened(bullet: string, tokens: number, count: Estimator['text']): st
   return undefined;
 }
 
+/** No more facts are looked at: most of them have no room anyway. */
+const FACTS_PER_TOKEN = 2;
+
+/**
+ * Tells of one fact after the other whether it is new. None is shown twice, nor where a longer one or a bullet says it; but
+ * files that calls touched are listed though a bullet names them.
+ */
+function newTo(bullets: Bullets): (fact: Fact) => boolean {
+  const said = mentions(Object.values(bullets).flat());
+  const listed = mentions([]);
+  return ({ text, group, section }) => {
+    const isTouched = section === 'files' && group !== MENTIONED;
+    if (!isTouched && said.has(text)) return false;
+    return listed.add(text);
+  };
+}
+
 async function withFacts(
   bullets: Bullets,
   facts: readonly Fact[],
@@ -105,13 +122,7 @@ async function withFacts(
   all: boolean,
 ): Promise<Choice | undefined> {
   const { budgetTokens, estimator, pause } = room;
-  // No fact is said twice, nor where a bullet or a longer fact says it.
-  const said = mentions(Object.values(bullets).flat());
-  const unsaid: Fact[] = [];
-  for (const fact of facts) {
-    if (unsaid.length >= budgetTokens) break;
-    if (said.add(fact.text)) unsaid.push(fact);
-  }
+  const unsaid = facts.slice(0, budgetTokens * FACTS_PER_TOKEN).filter(newTo(bullets));
   const attempt = (count: number): Choice => {
     const shown = unsaid.slice(0, count);
     return { bullets, facts: shown, text: render(withLists(bullets, shown)) };
@@ -119,7 +130,7 @@ async function withFacts(
   const fits = ({ text }: Choice) => estimator.text(text) <= budgetTokens;
   if (all) {
     const whole = attempt(unsaid.length);
-    return facts.length <= budgetTokens && fits(whole) ? whole : undefined;
+    return facts.length <= budgetTokens * FACTS_PER_TOKEN && fits(whole) ? whole : undefined;
   }
   let best = attempt(0);
   if (!fits(best)) return undefined;

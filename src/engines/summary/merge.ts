@@ -1,6 +1,6 @@
 /** An earlier summary and a new head become one: what is still true stays, what is said twice is said once. Pure. */
 import { bySection, type Bullets, parse, type Section, SECTIONS } from './document.ts';
-import { LATEST } from './bullets.ts';
+import { LATEST } from './intent.ts';
 import { isFact } from './facts.ts';
 import type { Fact } from './rank.ts';
 import { clip, keyOf, oneLine } from './text.ts';

@@ -40,7 +40,8 @@ export function rankFacts({ facts, messages }: Reading): Fact[] {
 
 /** What can stand before a list and be told from it again. */
 const GROUP_NAME = /^[\w.:/@-]{1,40}$/;
-const MENTIONED = 'mentioned';
+/** The group of files that no call was about. */
+export const MENTIONED = 'mentioned';
 
 function placeOf(text: string, { verb, file }: Sightings, basenames: ReadonlySet<string>): Omit<Fact, 'text'> {
   const named = (name: string | undefined, otherwise: string) =>

@@ -4,7 +4,7 @@
  */
 
 const binding = [
-  /\b(?:must|never|always|don'?t|do not|should|shouldn'?t|only|prefer|avoid|without|make sure|ensure|keep|requires?|required|needs? to|instead of|no more than|at least|at most|exactly|not to|no need)\b/i,
+  /\b(?:must|never|always|(?<!\b(?:I|we|you|they|who) )(?:don'?t|do not)|(?:you|it|we|they|everything) should|should(?:n'?t| not)|only|prefer|avoid|without|make sure|ensure|keep|requires?|required|needs? to|instead of|no more than|at least|at most|exactly|not to)\b/i,
   /必须|必需|不要|不能|不得|只能|只用|仅|禁止|避免|务必|应该|应当|需要|请勿|至少|最多|保持/,
   /ないで|なければ|必ず|べき|だけ|のみ|禁止|避け|以内|以上|以下|してください|使わず/,
   /하지 ?마|반드시|해야|만 사용|금지|없이|최소|최대/,
@@ -24,7 +24,7 @@ const deciding = [
 ];
 
 const intending = [
-  /\b(?:next|let me|let's|let us|I'll|I will|I'm going to|going to|need to|needs to|now I|remaining|left to|to ?do|want me to|would you like|shall I|should I|plan to)\b|^(?:Now|Then|First|Finally)\b/i,
+  /\b(?:next|let me|let's|let us|I'll|I will|I'm going to|going to|need to|needs to|can (?:help|assist)|now I|remaining|left to|to ?do|want me to|would you like|shall I|should I|plan to)\b|^(?:Now|Then|First|Finally)\b/i,
   /接下来|下一步|现在|我将|我会|然后|还需要|待/,
   /次に|これから|続いて|今から|ます[。]?$/,
   /다음|이제|하겠/,
@@ -48,7 +48,10 @@ const matches = (signals: readonly RegExp[]) => (sentence: string) => signals.so
 export const isBinding = matches(binding);
 export const isDeciding = matches(deciding);
 export const isIntending = matches(intending);
-export const isReporting = matches(reporting);
+/** `It seems the file was not created` reports of nothing done. */
+const UNDONE = /n't\b|\b(?:not|seems?|failed|unable|cannot|issue|error)\b/i;
+const reports = matches(reporting);
+export const isReporting = (sentence: string): boolean => reports(sentence) && !UNDONE.test(sentence);
 
 export const isQuestion = (sentence: string): boolean => /[?？؟][)"'*”]?$/.test(sentence);
 

@@ -1,4 +1,5 @@
 /** Prose made of what people and models wrote: without markup and listings, cut into sentences, clipped between words. Bounded by its input, and no half of a surrogate pair comes out. */
+import type { Said } from './reading.ts';
 
 /** How much of one long text is read for its sentences: people ask at the beginning or at the end. */
 const FIRST_CHARS = 8_000;
@@ -61,6 +62,11 @@ export interface Sentence {
   readonly listed: boolean;
 }
 
+/** Something said, as sentences. */
+export interface Text extends Said {
+  readonly sentences: readonly Sentence[];
+}
+
 /** What ends a sentence: a mark and a gap, or a mark of a script that writes no gaps. */
 const SENTENCE = /(?<=[.!?…؟۔][)"'*”]?)\s+(?=[^\sa-z])|(?<=[。！？；])/;
 const MARKER = /^\s{0,40}(?:[-*+•·](?=\s)|\(?\d{1,3}[.)](?=\s)|\d{1,3}、|>|#{1,6}(?=\s))\s*(?:\[[ xX]\]\s)?/;
@@ -79,11 +85,15 @@ export function sentences(text: string): Sentence[] {
     if (fenced) continue;
     const listed = MARKER.test(line) && !/^\s*[>#]/.test(line);
     const plain = oneLine(line.replace(MARKER, '').replaceAll('**', ''));
-    if (!isProse(plain)) continue;
+    if (!isProse(plain) || (HEADING.test(line) && weight(plain) < MIN_HEADING_WEIGHT)) continue;
     for (const sentence of plain.split(SENTENCE)) if (sentence !== '') found.push({ text: sentence, listed });
   }
   return found;
 }
+
+const HEADING = /^\s*(?:#|\*\*[^*]{1,60}\*\*:?\s*$)/;
+/** A short heading only names what follows. */
+const MIN_HEADING_WEIGHT = 20;
 
 /** How much of a line of prose is letters and gaps, at least. */
 const PROSE_SHARE = 0.75;
