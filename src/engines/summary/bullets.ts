@@ -5,7 +5,7 @@
 import { actionsOf, attachmentsOf, blockedOf, tasksOf } from './call.ts';
 import { bySection, type Bullets } from './document.ts';
 import { constraintsOf, decisionsOf, goalOf } from './intent.ts';
-import { doneOf, goingOf, nextOf } from './progress.ts';
+import { doneOf, goingOf, nextOf, waitingOf } from './progress.ts';
 import type { Reading, Said } from './reading.ts';
 import { keyOf, sentences, type Text } from './text.ts';
 
@@ -18,16 +18,17 @@ const TEXTS_PER_PAUSE = 16;
 export async function bulletsOf(reading: Reading, pause: () => Promise<void>): Promise<Bullets> {
   const texts = await readTexts(reading.said, pause);
   const { calls } = reading;
+  const waiting = waitingOf(texts, calls);
   const tasks = calls.map(tasksOf).findLast((list) => list !== undefined) ?? [];
   const inState = (wanted: string) => tasks.filter(({ state }) => state === wanted).map(({ text }) => text);
   return deduplicate({
-    goal: goalOf(texts),
+    goal: goalOf(texts, waiting),
     constraints: constraintsOf(texts),
     done: [...inState('done').toReversed(), ...doneOf(texts, calls)],
     inProgress: [...inState('inProgress'), ...goingOf(texts, calls)],
     blocked: [...inState('blocked'), ...blockedOf(calls)],
     decisions: decisionsOf(texts),
-    next: [...inState('next'), ...nextOf(texts, calls)],
+    next: [...inState('next'), ...nextOf(texts, waiting)],
     actions: actionsOf(calls),
     context: attachmentsOf(reading.attachments),
     files: [],

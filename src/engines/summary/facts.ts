@@ -30,6 +30,8 @@ const SLASH = 47;
 const DOT = 46;
 const COLON = 58;
 const AT = 64;
+const ESCAPE = 27;
+const MAX_COLOUR_CHARS = 24;
 
 const CLASS = classes();
 
@@ -67,7 +69,7 @@ export function eachFact(text: string, add: (fact: string) => void, from = 0, to
     }
     if (code === 10) lineStart = true;
     if (((CLASS[code] ?? 0) & RUN) === 0) {
-      at = code === 60 ? skipClosingTag(text, at, to) : at + 1;
+      at = code === 60 ? skipClosingTag(text, at, to) : code === ESCAPE ? skipColour(text, at) : at + 1;
       continue;
     }
     let end = at + 1;
@@ -90,6 +92,14 @@ function skipGutter(text: string, start: number, to: number): number {
   if (text[at] === '→' || text[at] === '\t' || text[at] === ':' || text[at] === '|') return at + 1;
   if (text[at] === ' ' && text[at + 1] === '|') return at + 2;
   return digits;
+}
+
+/** What terminals read as colours and movements, `ESC [ 1 m`. */
+function skipColour(text: string, escape: number): number {
+  if (text[escape + 1] !== '[') return escape + 1;
+  let at = escape + 2;
+  while (at - escape < MAX_COLOUR_CHARS && /[0-9;?]/.test(text[at] ?? '')) at++;
+  return at + 1;
 }
 
 function skipClosingTag(text: string, start: number, to: number): number {

@@ -20,12 +20,12 @@ export const LATEST = 'Latest: ';
 const isLeadIn = (sentence: string): boolean => /[:：]$/.test(sentence);
 
 /** What the first messages ask, and the newest request where it is another one. One that nobody took up is a next step. */
-export function goalOf(texts: readonly Text[]): string[] {
+export function goalOf(texts: readonly Text[], waiting: Text | undefined): string[] {
   const requests = texts.filter(({ role }) => role === 'user');
   const asking = requests.filter(says);
   const opening = asking.filter(({ index }) => index <= (asking[0]?.index ?? 0) + 1).slice(0, 2);
   const first = (opening.length > 0 ? opening : requests.slice(0, 1)).map(requestOf).filter(Boolean);
-  const latest = asking.findLast((request) => questionBefore(texts, request) === undefined && request !== texts.at(-1));
+  const latest = asking.findLast((request) => questionBefore(texts, request) === undefined && request !== waiting);
   return latest && !opening.includes(latest) ? [...first, LATEST + clip(requestOf(latest), MAX_BULLET_CHARS)] : first;
 }
 

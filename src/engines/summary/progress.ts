@@ -41,17 +41,20 @@ export function goingOf(texts: readonly Text[], calls: readonly Call[]): string[
     .map((call) => (call.result ? labelOf(call) : `${labelOf(call)} (no result yet)`));
 }
 
-/** What the newest reply says that it will do or asks; without one, the request that waits. */
-export function nextOf(texts: readonly Text[], calls: readonly Call[]): string[] {
-  const reply = lastOf(texts, 'assistant');
-  const request = lastOf(texts, 'user');
-  const waits = request !== undefined && request.index > Math.max(reply?.index ?? -1, calls.at(-1)?.index ?? -1);
-  if (waits) return [clip(requestOf(request), MAX_BULLET_CHARS)];
-  return reply
-    ? statements(reply)
-        .filter((text) => isIntending(text) || isQuestion(text))
-        .slice(-MAX_INTENTIONS)
-    : [];
+/** The newest request, if nobody has taken it up yet. */
+export function waitingOf(texts: readonly Text[], calls: readonly Call[]): Text | undefined {
+  const newest = texts.at(-1);
+  return newest?.role === 'user' && newest.index > (calls.at(-1)?.index ?? -1) ? newest : undefined;
+}
+
+/** The request that waits, or what the newest reply to the newest request says that it will do, or asks. */
+export function nextOf(texts: readonly Text[], waiting: Text | undefined): string[] {
+  const newest = texts.at(-1);
+  if (waiting) return [clip(requestOf(waiting), MAX_BULLET_CHARS)];
+  if (newest?.role !== 'assistant') return [];
+  return statements(newest)
+    .filter((text) => isIntending(text) || isQuestion(text))
+    .slice(-MAX_INTENTIONS);
 }
 
 /** Sentences that say something, lists last, without those that only lead over to a list. */

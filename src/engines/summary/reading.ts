@@ -138,7 +138,7 @@ const CHARS_PER_MESSAGE = 64;
 function chunkEnd(text: string, from: number): number {
   const far = from + CHARS_PER_PAUSE;
   if (far >= text.length) return text.length;
-  for (let at = far; at > far - 1_024; at--) if (text.charCodeAt(at) <= 32) return at;
+  for (let at = far; at < Math.min(far + 1_024, text.length); at++) if (text.charCodeAt(at) <= 32) return at;
   return far;
 }
 

@@ -4,7 +4,7 @@
  */
 
 const binding = [
-  /\b(?:must|never|always|(?<!\b(?:I|we|you|they|who) )(?:don'?t|do not)|(?:you|it|we|they|everything) should|should(?:n'?t| not)|only|prefer|avoid|without|make sure|ensure|keep|requires?|required|needs? to|instead of|no more than|at least|at most|exactly|not to)\b/i,
+  /\b(?:must|never|always|(?<!\b(?:I|we|you|they|who) )(?:don'?t|do not)|(?:you|it|we|they|everything) should|should(?:n'?t| not)|only|prefer|avoid|without|make sure|ensure|keep|required|needs? to|instead of|no more than|at least|at most|exactly|not to)\b/i,
   /必须|必需|不要|不能|不得|只能|只用|仅|禁止|避免|务必|应该|应当|需要|请勿|至少|最多|保持/,
   /ないで|なければ|必ず|べき|だけ|のみ|禁止|避け|以内|以上|以下|してください|使わず/,
   /하지 ?마|반드시|해야|만 사용|금지|없이|최소|최대/,

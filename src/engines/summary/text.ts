@@ -9,6 +9,7 @@ const LAST_CHARS = 2_000;
 export function oneLine(text: string): string {
   return text
     .toWellFormed()
+    .replace(/\u001b\[[0-9;?]{0,20}[A-Za-z]/g, '')
     .replace(/[\s\u0000-\u001f\u007f-\u009f\u200b\u2028\u2029\ufeff]+/g, ' ')
     .trim();
 }
