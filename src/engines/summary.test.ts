@@ -1,5 +1,6 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { BUDGETS_TOKENS, isTest, mean, readCases, recall, summarized } from '../../bench/fidelity.ts';
 import { anyMessage, readTranscript, TRANSCRIPTS, withKeysReversed } from '../../test/transcripts.ts';
 import { loadEncoding } from '../tokenizer/encoding.ts';
 import type { AgentMessage, ContentBlock } from '../transcript/message.ts';
@@ -165,7 +166,7 @@ describe('the deterministic summariser', () => {
   it.each([
     ['nothing', []],
     ['an empty text', [user('')]],
-    ['thinking alone', [{ ...assistant(''), content: [{ type: 'thinking', text: 'hm' }] } as AgentMessage]],
+    ['thinking alone', [{ ...assistant(''), content: [{ type: 'thinking' as const, text: 'hm' }] }]],
     ['punctuation', [user('...'), assistant('—')]],
   ])('is empty where there is nothing to say: %s', async (_, head) => {
     expect(await summarize(head)).toBe('');
@@ -411,5 +412,20 @@ describe('hostile text', () => {
       pause,
     });
     expect(pauses).toBeGreaterThan(10);
+  });
+});
+
+describe('what later turns need', () => {
+  /** What was promised for these transcripts, in mean recall; the bench shows what it comes to. */
+  const FLOOR = { 512: 0.75, 1_024: 0.87, 2_048: 0.92 };
+
+  it.each(BUDGETS_TOKENS)('is kept in %i tokens', async (budget) => {
+    const scores: number[] = [];
+    for (const test of readCases().filter((each) => isTest(each, budget))) {
+      const summary = await summarized(test, budget);
+      expect(o200k.text(summary)).toBeLessThanOrEqual(budget);
+      scores.push(recall(test, summary, budget));
+    }
+    expect(mean(scores)).toBeGreaterThan(FLOOR[budget]);
   });
 });

@@ -116,7 +116,7 @@ function taskOf(item: unknown): Task | undefined {
 /** Failures so many calls back are history; such as say no more than a number, sooner. */
 const RECENT_CALLS = 16;
 const RECENT_EXITS = 4;
-const EXIT = /^(?:command )?(?:exited with |exit )(?:code|status)? ?\d+\.?$|^failed$/i;
+const EXIT = /^(?:command )?(?:exited with |exit )(?:code|status)? ?\d+\.?$|^(?:failed|error)$/i;
 
 /** Recent calls that failed, and that the same call did not follow with success. */
 export function blockedOf(calls: readonly Call[]): string[] {

@@ -228,3 +228,21 @@ export function isFact(text: string): boolean {
     });
   return count === 1 && same;
 }
+
+/** Between two facts in a list, some tokens of the one join the gap. */
+const GAP_TOKENS = 0.5;
+const TOKENS_PER_DIGIT = 1 / 3;
+const TOKENS_PER_LETTER = 1 / 8;
+
+/** About how many tokens a fact takes in a list: one for each word and each mark in it, and more for long ones. */
+export function roughTokens(fact: string): number {
+  let tokens = GAP_TOKENS;
+  let before = 0;
+  for (let at = 0; at < fact.length; at++) {
+    const kind = classAt(fact, at) & ALNUM;
+    const continues = kind !== 0 && (kind === before || (before === UPPER && kind === LOWER));
+    tokens += continues ? (kind === DIGIT ? TOKENS_PER_DIGIT : TOKENS_PER_LETTER) : 1;
+    before = kind;
+  }
+  return tokens;
+}

@@ -53,7 +53,8 @@ export async function fit(material: Material, room: Room): Promise<Choice | unde
   return undefined;
 }
 
-function choose(material: Bullets, tokens: number, { text: count }: Estimator): Bullets {
+function choose(material: Bullets, tokens: number, estimator: Estimator): Bullets {
+  const count = (text: string) => estimator.text(text);
   const chosen = bySection<string[]>(() => []);
   let allowed = 0;
   let used = 0;
@@ -83,7 +84,7 @@ const BULLET_FRAME_TOKENS = 2;
 const MIN_BULLET_TOKENS = 10;
 
 /** The bullet, or as much of its beginning as there is room for; undefined where that would say nothing. */
-function shortened(bullet: string, tokens: number, count: Estimator['text']): string | undefined {
+function shortened(bullet: string, tokens: number, count: (text: string) => number): string | undefined {
   const whole = count(bullet);
   if (whole <= tokens) return bullet;
   if (tokens < MIN_BULLET_TOKENS) return undefined;

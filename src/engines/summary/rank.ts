@@ -1,4 +1,5 @@
 /** Which facts a later turn is most likely to need, and in which group each is shown. Pure; it counts no tokens. */
+import { roughTokens } from './facts.ts';
 import type { Reading, Sightings } from './reading.ts';
 
 export interface Fact {
@@ -11,21 +12,22 @@ export interface Fact {
 /** What people, the assistant and calls name comes again more often than what merely stood in a result. */
 const NAMED_WEIGHT = 4;
 
+/** Files that a call was about are what the work is on. */
+const TOUCHED_WEIGHT = 2;
+
 /**
- * How often it was named, how lately, and how short it is, since a short fact leaves room for others. Many sightings in one
- * place count for less than as many in several. Square roots, which every machine rounds alike.
+ * How often it was named, how lately, and how little room it takes from others. Many sightings in one kind of place count for
+ * less than as many in several. Square roots, which every machine rounds alike.
  */
 function score(text: string, seen: Sightings, messages: number): number {
   const named = damped(seen.inUser) + damped(seen.inAssistant) + damped(seen.inCalls);
   const recency = Math.sqrt((seen.lastIndex + 1) / messages);
-  return ((NAMED_WEIGHT * named + damped(seen.inResults)) * recency) / damped(text.length + SEPARATOR_CHARS);
+  const touched = seen.verb !== undefined && isPath(text) ? TOUCHED_WEIGHT : 1;
+  return ((NAMED_WEIGHT * named + damped(seen.inResults)) * recency * touched) / roughTokens(text);
 }
 
 /** To the power of three quarters. */
 const damped = (value: number): number => Math.sqrt(value * Math.sqrt(value));
-
-/** What a fact costs beside its characters, about a token. */
-const SEPARATOR_CHARS = 4;
 
 const isBefore = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
 

@@ -51,7 +51,7 @@ export interface Reading {
 /** So many characters are read between two pauses; some 10 ms. */
 const CHARS_PER_PAUSE = 131_072;
 /** Beyond it old facts that came only once are forgotten, so that memory and the time to rank them stay bounded. */
-const MAX_FACTS = 32_768;
+const MAX_FACTS = 16_384;
 
 type Source = 'inUser' | 'inAssistant' | 'inCalls' | 'inResults';
 

@@ -5,12 +5,15 @@ import type { Said } from './reading.ts';
 const FIRST_CHARS = 8_000;
 const LAST_CHARS = 2_000;
 
-/** One line of well-formed text. */
+/** What terminals read as colours and movements. */
+const COLOUR = new RegExp(`${String.fromCharCode(27)}\\[[0-9;?]{0,20}[A-Za-z]`, 'g');
+
+/** One line of well-formed text. Which characters are controls (Cc) no version of Unicode changes. */
 export function oneLine(text: string): string {
   return text
     .toWellFormed()
-    .replace(/\u001b\[[0-9;?]{0,20}[A-Za-z]/g, '')
-    .replace(/[\s\u0000-\u001f\u007f-\u009f\u200b\u2028\u2029\ufeff]+/g, ' ')
+    .replace(COLOUR, '')
+    .replace(/[\s\p{Cc}\u200b]+/gu, ' ')
     .trim();
 }
 
@@ -116,7 +119,7 @@ export function weight(text: string): number {
 export function keyOf(bullet: string): string {
   return bullet
     .replace(/…$/, '')
-    .replace(/[\u0000-\u002f\u003a-\u0040\u005b-\u0060\u007b-\u00a9]+/g, ' ')
+    .replace(/[^0-9A-Za-z\u00aa-\uffff]+/g, ' ')
     .replace(/[A-Z]/g, (letter) => String.fromCharCode(letter.charCodeAt(0) + 32))
     .trim()
     .slice(0, KEY_CHARS);
