@@ -1,8 +1,13 @@
 /** `npm run bench [-- name]`: medians, and ratios to a named limit or peer measured in the same run. */
 import { benchCall } from './call.ts';
+import { benchFidelity } from './fidelity.ts';
 import { benchTokenizer } from './tokenizer.ts';
 
-const benches: Readonly<Record<string, () => Promise<void>>> = { call: benchCall, tokenizer: benchTokenizer };
+const benches: Readonly<Record<string, () => Promise<void>>> = {
+  call: benchCall,
+  fidelity: benchFidelity,
+  tokenizer: benchTokenizer,
+};
 
 const wanted = process.argv.slice(2);
 for (const name of wanted.length > 0 ? wanted : Object.keys(benches)) {

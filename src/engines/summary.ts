@@ -8,10 +8,9 @@ import { bulletsOf } from './summary/bullets.ts';
 import { isSummary, SECTIONS } from './summary/document.ts';
 import { type Choice, fit } from './summary/fit.ts';
 import { mentions } from './summary/mentions.ts';
-import { type Material, materialOf, merge } from './summary/merge.ts';
+import { type Material, materialOf, merge, sayingOf } from './summary/merge.ts';
 import { rankFacts } from './summary/rank.ts';
 import { read } from './summary/reading.ts';
-import { keyOf } from './summary/text.ts';
 
 /** Raised with every change of the text for the same request. */
 export const SUMMARIZER_VERSION = 1;
@@ -24,17 +23,26 @@ export const deterministicSummarizer: Summarizer = {
 
 async function summarize({ head, previousSummary, ...room }: SummaryRequest): Promise<string> {
   const reading = await read(head, room.pause);
-  const news: Material = { bullets: bulletsOf(reading), facts: rankFacts(reading) };
+  const news: Material = { bullets: await bulletsOf(reading, room.pause), facts: rankFacts(reading) };
   await room.pause();
   const fresh = isEmpty(news) ? undefined : await fit(news, room);
   if (previousSummary === undefined || previousSummary.trim() === '') return fresh?.text ?? '';
 
-  const earlier = materialOf(previousSummary);
-  const stands = isSummary(previousSummary) && room.estimator.text(previousSummary) <= room.budgetTokens;
-  if (stands && (fresh === undefined || says(earlier, previousSummary, fresh))) return previousSummary;
-  const material = merge(earlier, news);
-  return isEmpty(material) ? '' : ((await fit(material, room))?.text ?? '');
+  let summary = previousSummary;
+  for (let round = 0; round < MAX_ROUNDS; round++) {
+    const earlier = materialOf(summary);
+    const stands = isSummary(summary) && room.estimator.text(summary) <= room.budgetTokens;
+    if (stands && (fresh === undefined || says(earlier, summary, fresh))) return summary;
+    const material = merge(earlier, news);
+    const next = isEmpty(material) ? '' : ((await fit(material, room))?.text ?? '');
+    if (next === summary) return summary;
+    summary = next;
+  }
+  return summary;
 }
+
+/** Merging again what was merged hardly ever changes more than once: what found no room makes some for others. */
+const MAX_ROUNDS = 8;
 
 const isEmpty = ({ bullets, facts }: Material): boolean =>
   facts.length === 0 && SECTIONS.every((section) => bullets[section].length === 0);
@@ -42,11 +50,11 @@ const isEmpty = ({ bullets, facts }: Material): boolean =>
 /** Whether an earlier summary says already all that the new part comes to. */
 function says(earlier: Material, text: string, { bullets, facts }: Choice): boolean {
   const said = mentions([text]);
+  const isSaid = sayingOf(SECTIONS.flatMap((section) => earlier.bullets[section]));
+  const isDone = sayingOf(earlier.bullets.done);
   return (
     facts.every((fact) => said.has(fact.text)) &&
-    SECTIONS.every((section) => {
-      const keys = new Set(earlier.bullets[section].map(keyOf));
-      return bullets[section].every((bullet) => keys.has(keyOf(bullet)));
-    })
+    // That something is done now is news, though it was said before.
+    SECTIONS.every((section) => bullets[section].every(section === 'done' ? isDone : isSaid))
   );
 }

@@ -45,16 +45,27 @@ function shortValue(text: string): string {
 }
 
 const LINES_READ = 40;
+/** A long result is a document, in which a word of errors means nothing. */
+const SHORT_RESULT_CHARS = 12_000;
+const FIRST_LINES = 5;
 const MAX_FAILURE_CHARS = 160;
 
 /** The line of a failed result that says why; undefined where it did not fail. */
 export function failureOf({ result }: Call): string | undefined {
   if (!result) return undefined;
-  const lines = result.text.slice(0, 8_000).split('\n', LINES_READ).map(oneLine).filter(Boolean);
+  const lines = result.text
+    .slice(0, 8_000)
+    .split('\n', LINES_READ)
+    .map((line) => oneLine(line.replace(/<\/?[\w-]{1,40}>|^\s*[-*•]\s/g, ' ')))
+    .filter(Boolean);
   const first = lines[0] ?? '';
   if (first.startsWith('Traceback'))
     return clip(oneLine(result.text.slice(-400).trimEnd().split('\n').at(-1) ?? first), MAX_FAILURE_CHARS);
-  const telling = isFailure(first) ? first : lines.slice(0, 5).find(isFailure);
+  const telling = isFailure(first)
+    ? first
+    : result.text.length <= SHORT_RESULT_CHARS
+      ? lines.slice(0, FIRST_LINES).find(isFailure)
+      : undefined;
   if (result.failed) return clip(telling ?? (first || 'failed'), MAX_FAILURE_CHARS);
   return telling === undefined ? undefined : clip(telling, MAX_FAILURE_CHARS);
 }
@@ -99,3 +110,45 @@ function taskOf(item: unknown): Task | undefined {
     .find((value) => typeof value === 'string');
   return state === undefined || typeof text !== 'string' ? undefined : { text: oneLine(text), state };
 }
+
+// Of all calls
+
+/** Failures so many calls back are history; such as say no more than a number, sooner. */
+const RECENT_CALLS = 16;
+const RECENT_EXITS = 4;
+const EXIT = /^(?:command )?(?:exited with |exit )(?:code|status)? ?\d+\.?$|^(?:failed|error)$/i;
+
+/** Recent calls that failed, and that the same call did not follow with success. */
+export function blockedOf(calls: readonly Call[]): string[] {
+  const repaired = new Set<string>();
+  const blocked: string[] = [];
+  for (const [back, call] of calls.slice(-RECENT_CALLS).toReversed().entries()) {
+    const label = labelOf(call);
+    const failure = failureOf(call);
+    if (failure !== undefined && EXIT.test(failure) && back >= RECENT_EXITS) continue;
+    if (failure === undefined && call.result) repaired.add(label);
+    else if (failure !== undefined && !repaired.has(label) && !repaired.has(failure)) {
+      repaired.add(label).add(failure);
+      blocked.push(`${failure} (${label})`);
+    }
+  }
+  return blocked;
+}
+
+const NEWEST_CALLS = 120;
+
+/** The newest first, each way of calling once. */
+export function actionsOf(calls: readonly Call[]): string[] {
+  const labels = new Set<string>();
+  for (const call of calls.slice(-NEWEST_CALLS).toReversed())
+    if (tasksOf(call) === undefined) labels.add(labelOf(call));
+  return [...labels];
+}
+
+export function attachmentsOf(attachments: ReadonlyMap<string, number>): string[] {
+  return Array.from(attachments, ([name, times]) => {
+    const shown = clip(oneLine(name), MAX_ATTACHMENT_CHARS);
+    return times > 1 ? `${shown} ×${times}` : shown;
+  });
+}
+const MAX_ATTACHMENT_CHARS = 100;

@@ -31,6 +31,8 @@ const SLASH = 47;
 const DOT = 46;
 const COLON = 58;
 const AT = 64;
+const ESCAPE = 27;
+const MAX_COLOUR_CHARS = 24;
 
 const CLASS = classes();
 
@@ -71,7 +73,7 @@ export function eachFact(text: string, add: (fact: string) => void, from = 0, to
     if (code === 10) lineStart = true;
     const first = classOf(code);
     if (first === 0) {
-      at = code === LESS_THAN ? skipClosingTag(text, at, to) : at + 1;
+      at = code === LESS_THAN ? skipClosingTag(text, at, to) : code === ESCAPE ? skipColour(text, at) : at + 1;
       continue;
     }
     let end = at + 1;
@@ -94,6 +96,14 @@ function skipGutter(text: string, start: number, to: number): number {
   if (text[at] === '→' || text[at] === '\t' || text[at] === ':' || text[at] === '|') return at + 1;
   if (text[at] === ' ' && text[at + 1] === '|') return at + 2;
   return digits;
+}
+
+/** What terminals read as colours and movements, `ESC [ 1 m`. */
+function skipColour(text: string, escape: number): number {
+  if (text[escape + 1] !== '[') return escape + 1;
+  let at = escape + 2;
+  while (at - escape < MAX_COLOUR_CHARS && /[0-9;?]/.test(text[at] ?? '')) at++;
+  return at + 1;
 }
 
 function skipClosingTag(text: string, start: number, to: number): number {
@@ -221,4 +231,22 @@ export function isFact(text: string): boolean {
       same = fact === text;
     });
   return count === 1 && same;
+}
+
+/** Between two facts in a list, some tokens of the one join the gap. */
+const GAP_TOKENS = 0.5;
+const TOKENS_PER_DIGIT = 1 / 3;
+const TOKENS_PER_LETTER = 1 / 8;
+
+/** About how many tokens a fact takes in a list: one for each word and each mark in it, and more for long ones. */
+export function roughTokens(fact: string): number {
+  let tokens = GAP_TOKENS;
+  let before = 0;
+  for (let at = 0; at < fact.length; at++) {
+    const kind = classAt(fact, at) & ALNUM;
+    const continues = kind !== 0 && (kind === before || (before === UPPER && kind === LOWER));
+    tokens += continues ? (kind === DIGIT ? TOKENS_PER_DIGIT : TOKENS_PER_LETTER) : 1;
+    before = kind;
+  }
+  return tokens;
 }

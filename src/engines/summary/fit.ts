@@ -6,24 +6,26 @@ import type { Estimator } from '../estimator.ts';
 import { bySection, type Bullets, render, type Section } from './document.ts';
 import { mentions } from './mentions.ts';
 import type { Material } from './merge.ts';
-import type { Fact } from './rank.ts';
+import { type Fact, kindOf, MENTIONED } from './rank.ts';
+import { clip } from './text.ts';
 
 /** What share of the room for bullets each section may take; what it leaves goes to the next. In order of importance. */
 const SHARES: readonly (readonly [Section, number])[] = [
-  ['goal', 0.24],
+  ['goal', 0.28],
   ['constraints', 0.16],
   ['decisions', 0.12],
   ['blocked', 0.08],
   ['inProgress', 0.08],
-  ['next', 0.1],
-  ['done', 0.12],
+  ['next', 0.08],
+  ['done', 0.1],
   ['actions', 0.1],
   ['context', 1],
   ['files', 1],
 ];
 
-/** The share of the budget for bullets; facts say more per token, but a reader needs sentences first. */
-const PROSE_SHARE = 0.34;
+/** How many tokens bullets may take: so many in any case, and a share of the budget. Facts say more per token, but a reader needs sentences first. */
+const PROSE_TOKENS = 60;
+const PROSE_SHARE = 0.2;
 /** More where all facts find room, less where the headings leave none. */
 const SCALES = [2.4, 1.6, 1, 0.6, 0.35, 0.2, 0.1, 0] as const;
 
@@ -44,27 +46,74 @@ export interface Choice {
 export async function fit(material: Material, room: Room): Promise<Choice | undefined> {
   for (const scale of SCALES) {
     await room.pause();
-    const bullets = choose(material.bullets, scale * PROSE_SHARE * room.budgetTokens, room.estimator);
+    const bullets = choose(material.bullets, scale * (PROSE_TOKENS + PROSE_SHARE * room.budgetTokens), room.estimator);
     const choice = await withFacts(bullets, material.facts, room, scale > 1);
     if (choice) return choice;
   }
   return undefined;
 }
 
-function choose(material: Bullets, tokens: number, { text: count }: Estimator): Bullets {
+function choose(material: Bullets, tokens: number, estimator: Estimator): Bullets {
+  const count = (text: string) => estimator.text(text);
   const chosen = bySection<string[]>(() => []);
   let allowed = 0;
   let used = 0;
   for (const [section, share] of SHARES) {
     allowed = Math.min(tokens, allowed + share * tokens);
-    for (const bullet of material[section]) {
-      const cost = count(`- ${bullet}\n`) + 1;
-      if (used + cost > allowed) break;
-      used += cost;
-      chosen[section].push(bullet);
+    for (const [index, bullet] of material[section].entries()) {
+      const left = section === 'goal' ? goalRoom(index) : allowed - used;
+      const shown = shortened(bullet, left - BULLET_FRAME_TOKENS, count);
+      if (shown === undefined) break;
+      used += count(shown) + BULLET_FRAME_TOKENS;
+      chosen[section].push(shown);
     }
   }
   return chosen;
+
+  /** The first goal and the newest are both shown, however long either is. */
+  function goalRoom(index: number): number {
+    const waiting = material.goal.length - index;
+    return Math.max((allowed - used) / waiting, Math.min(MIN_GOAL_TOKENS, (tokens - used) / waiting));
+  }
+}
+
+const MIN_GOAL_TOKENS = 24;
+/** `- ` and the end of the line. */
+const BULLET_FRAME_TOKENS = 2;
+/** A bullet cut to less would say nothing. */
+const MIN_BULLET_TOKENS = 10;
+
+/** The bullet, or as much of its beginning as there is room for; undefined where that would say nothing. */
+function shortened(bullet: string, tokens: number, count: (text: string) => number): string | undefined {
+  const whole = count(bullet);
+  if (whole <= tokens) return bullet;
+  if (tokens < MIN_BULLET_TOKENS) return undefined;
+  for (
+    let chars = Math.floor((bullet.length * tokens) / whole);
+    chars >= MIN_BULLET_TOKENS;
+    chars = Math.floor(chars * 0.9)
+  ) {
+    const clipped = clip(bullet, chars);
+    if (count(clipped) <= tokens) return clipped;
+  }
+  return undefined;
+}
+
+/** No more facts are looked at: most of them have no room anyway. */
+const FACTS_PER_TOKEN = 2;
+
+/**
+ * Tells of one fact after the other whether it is new. None is shown twice, nor where a longer one or a bullet says it; but
+ * files that calls touched are listed though a bullet names them.
+ */
+function newTo(bullets: Bullets): (fact: Fact) => boolean {
+  const said = mentions(Object.values(bullets).flat());
+  const listed = mentions([]);
+  return ({ text, group, section }) => {
+    const isTouched = section === 'files' && group !== MENTIONED;
+    if (!isTouched && said.has(text)) return false;
+    return listed.add(text);
+  };
 }
 
 async function withFacts(
@@ -74,13 +123,7 @@ async function withFacts(
   all: boolean,
 ): Promise<Choice | undefined> {
   const { budgetTokens, estimator, pause } = room;
-  // No fact is said twice, nor where a bullet or a longer fact says it.
-  const said = mentions(Object.values(bullets).flat());
-  const unsaid: Fact[] = [];
-  for (const fact of facts) {
-    if (unsaid.length >= budgetTokens) break;
-    if (said.add(fact.text)) unsaid.push(fact);
-  }
+  const unsaid = facts.slice(0, budgetTokens * FACTS_PER_TOKEN).filter(newTo(bullets));
   const attempt = (count: number): Choice => {
     const shown = unsaid.slice(0, count);
     return { bullets, facts: shown, text: render(withLists(bullets, shown)) };
@@ -88,7 +131,7 @@ async function withFacts(
   const fits = ({ text }: Choice) => estimator.text(text) <= budgetTokens;
   if (all) {
     const whole = attempt(unsaid.length);
-    return facts.length <= budgetTokens && fits(whole) ? whole : undefined;
+    return facts.length <= budgetTokens * FACTS_PER_TOKEN && fits(whole) ? whole : undefined;
   }
   let best = attempt(0);
   if (!fits(best)) return undefined;
@@ -107,17 +150,27 @@ async function withFacts(
 
 /** Facts as bullets, one for each group, the groups and their facts in order of rank. */
 function withLists(bullets: Bullets, facts: readonly Fact[]): Bullets {
-  const groups = { context: new Map<string, string[]>(), files: new Map<string, string[]>() };
-  for (const { section, group, text } of facts) {
-    const list = groups[section].get(group);
-    if (list) list.push(text);
-    else groups[section].set(group, [text]);
-  }
-  const lists = (section: 'context' | 'files') =>
-    Array.from(groups[section], ([group, list]) => `${group}: ${list.join(' ')}`);
+  const files = facts.filter(({ section }) => section === 'files');
+  const rest = facts.filter(({ section }) => section === 'context');
+  const sizes = new Map<string, number>();
+  for (const { group } of rest) sizes.set(group, (sizes.get(group) ?? 0) + 1);
+  const isLarge = ({ group }: Fact) => (sizes.get(group) ?? 0) >= MIN_GROUP_FACTS;
   return {
     ...bullets,
-    context: [...bullets.context, ...lists('context')],
-    files: [...bullets.files, ...lists('files')],
+    context: [...bullets.context, ...lists(rest, (fact) => (isLarge(fact) ? fact.group : kindOf(fact.text)))],
+    files: [...bullets.files, ...lists(files, ({ group }) => group)],
   };
+}
+
+/** A file of which less is said is not worth a line of its own. */
+const MIN_GROUP_FACTS = 9;
+
+function lists(facts: readonly Fact[], groupOf: (fact: Fact) => string): string[] {
+  const groups = new Map<string, string[]>();
+  for (const fact of facts) {
+    const list = groups.get(groupOf(fact));
+    if (list) list.push(fact.text);
+    else groups.set(groupOf(fact), [fact.text]);
+  }
+  return Array.from(groups, ([group, list]) => `${group}: ${list.join(' ')}`);
 }

@@ -1,4 +1,5 @@
 /** Which facts a later turn is most likely to need, and in which group each is shown. Pure; it counts no tokens. */
+import { roughTokens } from './facts.ts';
 import type { Reading, Sightings } from './reading.ts';
 
 export interface Fact {
@@ -8,17 +9,25 @@ export interface Fact {
   readonly group: string;
 }
 
-/** What people and calls named counts so many times as much as what stood in a result. */
+/** What people, the assistant and calls name comes again more often than what merely stood in a result. */
 const NAMED_WEIGHT = 4;
-/** The assistant repeats in words what it goes on with. */
-const SAID_WEIGHT = 4;
 
+/** Files that a call was about are what the work is on. */
+const TOUCHED_WEIGHT = 2;
+
+/**
+ * How often it was named, how lately, and how little room it takes from others. Many sightings in one kind of place count for
+ * less than as many in several. Square roots, which every machine rounds alike.
+ */
 function score(text: string, seen: Sightings, messages: number): number {
-  const mentions = NAMED_WEIGHT * (seen.inUser + seen.inCalls) + SAID_WEIGHT * seen.inAssistant + seen.inResults;
-  const recency = (seen.lastIndex + 1) / messages;
-  // A short fact leaves room for others.
-  return (mentions * recency) / Math.sqrt(text.length + 4);
+  const named = damped(seen.inUser) + damped(seen.inAssistant) + damped(seen.inCalls);
+  const recency = Math.sqrt((seen.lastIndex + 1) / messages);
+  const touched = seen.verb !== undefined && isPath(text) ? TOUCHED_WEIGHT : 1;
+  return ((NAMED_WEIGHT * named + damped(seen.inResults)) * recency * touched) / roughTokens(text);
 }
+
+/** To the power of three quarters. */
+const damped = (value: number): number => Math.sqrt(value * Math.sqrt(value));
 
 const isBefore = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
 
@@ -28,16 +37,20 @@ export function rankFacts({ facts, messages }: Reading): Fact[] {
   for (const text of facts.keys()) if (isPath(text)) basenames.add(text.slice(text.lastIndexOf('/') + 1));
   return Array.from(facts, ([text, seen]) => ({ text, seen, score: score(text, seen, messages) }))
     .toSorted((a, b) => b.score - a.score || isBefore(a.text, b.text))
-    .map(({ text, seen }) => ({ text, ...placeOf(text, seen.verb, basenames) }));
+    .map(({ text, seen }) => ({ text, ...placeOf(text, seen, basenames) }));
 }
 
-const GROUP_NAME = /^[\w.:/-]{1,40}$/;
-const MENTIONED = 'mentioned';
+/** What can stand before a list and be told from it again. */
+const GROUP_NAME = /^[\w.:/@-]{1,40}$/;
+/** The group of files that no call was about. */
+export const MENTIONED = 'mentioned';
 
-function placeOf(text: string, verb: string | undefined, basenames: ReadonlySet<string>): Omit<Fact, 'text'> {
+function placeOf(text: string, { verb, file }: Sightings, basenames: ReadonlySet<string>): Omit<Fact, 'text'> {
+  const named = (name: string | undefined, otherwise: string) =>
+    name !== undefined && GROUP_NAME.test(name) ? name : otherwise;
   if (isPath(text) || (verb !== undefined && FILE_NAME.test(text)) || basenames.has(text))
-    return { section: 'files', group: verb !== undefined && GROUP_NAME.test(verb) ? verb : MENTIONED };
-  return { section: 'context', group: kindOf(text) };
+    return { section: 'files', group: named(verb, MENTIONED) };
+  return { section: 'context', group: named(file, kindOf(text)) };
 }
 
 const FILE_NAME = /\.[A-Za-z][A-Za-z0-9]{0,5}$/;
@@ -51,10 +64,11 @@ function isPath(text: string): boolean {
   );
 }
 
-function kindOf(text: string): string {
+/** What a fact is by its looks. */
+export function kindOf(text: string): string {
   if (text.includes('://')) return 'links';
-  if (/^v?\d+(?:\.\d+)+(?:-[\w.]+)?$/.test(text)) return 'versions';
-  if (/^[\d.-]+$/.test(text)) return 'numbers';
+  if (/^(?:v\d[\w.-]*|\d+(?:\.\d+){2,}[\w.-]*)$/.test(text)) return 'versions';
+  if (/^[$\d.-]+$/.test(text)) return 'numbers';
   if (/\d.*\d.*\d/.test(text) && !text.includes('/')) return 'ids';
   return 'names';
 }

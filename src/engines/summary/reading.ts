@@ -19,6 +19,8 @@ export interface Call {
   readonly index: number;
   readonly name: string;
   readonly arguments: unknown;
+  /** The name of the file that it is about, without folders. */
+  readonly file: string | undefined;
   /** What came back, if anything did. */
   result?: { readonly text: string; readonly failed: boolean };
 }
@@ -33,6 +35,8 @@ export interface Sightings {
   /** The name of the call that it was the whole of an argument of; of several the one that said most. */
   verb?: string;
   verbChars: number;
+  /** The file that a call or its result was about, where the fact stood in one: the last of them. */
+  file?: string;
 }
 
 export interface Reading {
@@ -45,9 +49,9 @@ export interface Reading {
 }
 
 /** So many characters are read between two pauses; some 10 ms. */
-const CHARS_PER_PAUSE = 262_144;
-/** Beyond it facts that came once are forgotten, oldest first, so that memory stays bounded. */
-const MAX_FACTS = 131_072;
+const CHARS_PER_PAUSE = 131_072;
+/** Beyond it old facts that came only once are forgotten, so that memory and the time to rank them stay bounded. */
+const MAX_FACTS = 16_384;
 
 type Source = 'inUser' | 'inAssistant' | 'inCalls' | 'inResults';
 
@@ -59,15 +63,15 @@ export async function read(head: readonly AgentMessage[], pause: () => Promise<v
   let facts = new Map<string, Sightings>();
   let unpaused = 0;
 
-  async function scan(text: string, source: Source, index: number): Promise<void> {
+  async function scan(text: string, source: Source, index: number, file?: string): Promise<void> {
     for (let from = 0; from < text.length;) {
       const to = chunkEnd(text, from);
-      eachFact(text, (fact) => sight(facts, fact, source, index), from, to);
+      eachFact(text, (fact) => sight(facts, fact, source, index, file), from, to);
       unpaused += to - from;
       from = to;
       if (unpaused >= CHARS_PER_PAUSE) {
         unpaused = 0;
-        if (facts.size > MAX_FACTS) facts = withoutOldest(facts);
+        if (facts.size > 2 * MAX_FACTS) facts = withoutOldest(facts);
         await pause();
       }
     }
@@ -83,7 +87,7 @@ export async function read(head: readonly AgentMessage[], pause: () => Promise<v
     const text = resultText(content);
     const call = open.get(id)?.pop();
     if (call) call.result = { text, failed: isError };
-    await scan(text, 'inResults', index);
+    await scan(text, 'inResults', index, call?.file);
     for (const block of content) {
       attach(block);
       if (block.type === 'function_result')
@@ -106,15 +110,15 @@ export async function read(head: readonly AgentMessage[], pause: () => Promise<v
         if (block.text !== '') said.push({ role, index, text: block.text, callsAfter });
         await scan(block.text, role === 'user' ? 'inUser' : 'inAssistant', index);
       } else if (block.type === 'function_call') {
-        const call: Call = { index, name: block.function_id, arguments: block.arguments };
+        const values = leaves(block.arguments);
+        const call: Call = { index, name: block.function_id, arguments: block.arguments, file: fileOf(values) };
         calls.push(call);
         const sameId = open.get(block.id);
         if (sameId) sameId.push(call);
         else open.set(block.id, [call]);
-        const values = leaves(block.arguments);
         const chars = values.reduce((total, value) => total + value.length, 0);
         for (const value of values) {
-          await scan(value, 'inCalls', index);
+          await scan(value, 'inCalls', index, call.file);
           const seen = facts.get(value);
           if (seen && chars > seen.verbChars) Object.assign(seen, { verb: call.name, verbChars: chars });
         }
@@ -123,6 +127,7 @@ export async function read(head: readonly AgentMessage[], pause: () => Promise<v
       else attach(block);
     }
   }
+  if (facts.size > MAX_FACTS) facts = withoutOldest(facts);
   return { messages: head.length, said, calls, facts, attachments };
 }
 
@@ -133,27 +138,42 @@ const CHARS_PER_MESSAGE = 64;
 function chunkEnd(text: string, from: number): number {
   const far = from + CHARS_PER_PAUSE;
   if (far >= text.length) return text.length;
-  for (let at = far; at > far - 1_024; at--) if (text.charCodeAt(at) <= 32) return at;
+  for (let at = far; at < Math.min(far + 1_024, text.length); at++) if (text.charCodeAt(at) <= 32) return at;
   return far;
 }
 
-function sight(facts: Map<string, Sightings>, fact: string, source: Source, index: number): void {
+/** A path from a root or into folders, and the name at its end. */
+const PATH = /^[~.\w@-]{0,60}\/[\w.@/[\]()-]{0,300}?([\w.@[\]()-]{1,60})$/;
+
+/** The first argument that is nothing but a path. */
+function fileOf(values: readonly string[]): string | undefined {
+  const path = values.find((value) => value.length <= MAX_PATH_CHARS && PATH.test(value));
+  return path === undefined ? undefined : PATH.exec(path)?.[1];
+}
+const MAX_PATH_CHARS = 300;
+
+function sight(facts: Map<string, Sightings>, fact: string, source: Source, index: number, file?: string): void {
   const seen = facts.get(fact);
   if (seen) {
     seen[source]++;
     seen.lastIndex = index;
+    if (file !== undefined) seen.file = file;
     return;
   }
   const first: Sightings = { inUser: 0, inAssistant: 0, inCalls: 0, inResults: 0, lastIndex: index, verbChars: -1 };
   first[source] = 1;
+  if (file !== undefined) first.file = file;
   facts.set(fact, first);
 }
 
 function withoutOldest(facts: ReadonlyMap<string, Sightings>): Map<string, Sightings> {
-  const kept = [...facts].filter(
-    ([, { inUser, inAssistant, inCalls, inResults }]) => inUser + inAssistant + inCalls + inResults > 1,
+  const all = [...facts];
+  const recent = all.length - MAX_FACTS / 2;
+  const kept = all.filter(
+    ([, { inUser, inAssistant, inCalls, inResults }], at) =>
+      at >= recent || inUser + inAssistant + inCalls + inResults > 1,
   );
-  return new Map(kept.slice(-MAX_FACTS / 2));
+  return new Map(kept.slice(-MAX_FACTS));
 }
 
 /** The strings and numbers in a JSON value, in the order supplied. */

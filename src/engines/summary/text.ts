@@ -1,14 +1,19 @@
 /** Prose made of what people and models wrote: without markup and listings, cut into sentences, clipped between words. Bounded by its input, and no half of a surrogate pair comes out. */
+import type { Said } from './reading.ts';
 
 /** How much of one long text is read for its sentences: people ask at the beginning or at the end. */
 const FIRST_CHARS = 8_000;
 const LAST_CHARS = 2_000;
 
-/** One line of well-formed text. */
+/** What terminals read as colours and movements. */
+const COLOUR = new RegExp(`${String.fromCharCode(27)}\\[[0-9;?]{0,20}[A-Za-z]`, 'g');
+
+/** One line of well-formed text. Which characters are controls (Cc) no version of Unicode changes. */
 export function oneLine(text: string): string {
   return text
     .toWellFormed()
-    .replace(/[\s\u0000-\u001f\u007f-\u009f\u200b\u2028\u2029\ufeff]+/g, ' ')
+    .replace(COLOUR, '')
+    .replace(/[\s\p{Cc}\u200b]+/gu, ' ')
     .trim();
 }
 
@@ -61,9 +66,14 @@ export interface Sentence {
   readonly listed: boolean;
 }
 
+/** Something said, as sentences. */
+export interface Text extends Said {
+  readonly sentences: readonly Sentence[];
+}
+
 /** What ends a sentence: a mark and a gap, or a mark of a script that writes no gaps. */
 const SENTENCE = /(?<=[.!?…؟۔][)"'*”]?)\s+(?=[^\sa-z])|(?<=[。！？；])/;
-const MARKER = /^\s{0,40}(?:[-*+•·]|\(?\d{1,3}[.)、]|\[[ xX]\]|>|#{1,6})\s*/;
+const MARKER = /^\s{0,40}(?:[-*+•·](?=\s)|\(?\d{1,3}[.)](?=\s)|\d{1,3}、|>|#{1,6}(?=\s))\s*(?:\[[ xX]\]\s)?/;
 
 /** The sentences of a text in order, without code, listings and markup. */
 export function sentences(text: string): Sentence[] {
@@ -79,11 +89,15 @@ export function sentences(text: string): Sentence[] {
     if (fenced) continue;
     const listed = MARKER.test(line) && !/^\s*[>#]/.test(line);
     const plain = oneLine(line.replace(MARKER, '').replaceAll('**', ''));
-    if (!isProse(plain)) continue;
+    if (!isProse(plain) || (HEADING.test(line) && weight(plain) < MIN_HEADING_WEIGHT)) continue;
     for (const sentence of plain.split(SENTENCE)) if (sentence !== '') found.push({ text: sentence, listed });
   }
   return found;
 }
+
+const HEADING = /^\s*(?:#|\*\*[^*]{1,60}\*\*:?\s*$)/;
+/** A short heading only names what follows. */
+const MIN_HEADING_WEIGHT = 20;
 
 /** How much of a line of prose is letters and gaps, at least. */
 const PROSE_SHARE = 0.75;
@@ -91,7 +105,7 @@ const PROSE_SHARE = 0.75;
 /** Prose is mostly letters and gaps, and does not open like a listing. */
 function isProse(line: string): boolean {
   const sample = line.slice(0, 200);
-  if (sample === '' || /^[[{(<|$>\\/=}\])]/.test(sample)) return false;
+  if (sample === '' || /^(?:[[{(<|$>\\/=}\])]|\d+\s*[:|→])/.test(sample)) return false;
   const letters = sample.replace(/[^A-Za-z \u00aa-\uffff]/g, '').length;
   return letters / sample.length >= PROSE_SHARE && !/[;{}]$/.test(sample) && /[A-Za-z\u00aa-\uffff]{2}/.test(sample);
 }
@@ -105,7 +119,7 @@ export function weight(text: string): number {
 export function keyOf(bullet: string): string {
   return bullet
     .replace(/…$/, '')
-    .replace(/[\u0000-\u002f\u003a-\u0040\u005b-\u0060\u007b-\u00a9]+/g, ' ')
+    .replace(/[^0-9A-Za-z\u00aa-\uffff]+/g, ' ')
     .replace(/[A-Z]/g, (letter) => String.fromCharCode(letter.charCodeAt(0) + 32))
     .trim()
     .slice(0, KEY_CHARS);
