@@ -1,11 +1,13 @@
 /** `npm run bench [-- name]`: medians, and ratios to a named limit or peer measured in the same run. */
 import { benchCall } from './call.ts';
 import { benchFidelity } from './fidelity.ts';
+import { benchEngines } from './engines.ts';
 import { benchTokenizer } from './tokenizer.ts';
 
 const benches: Readonly<Record<string, () => Promise<void>>> = {
   call: benchCall,
   fidelity: benchFidelity,
+  engines: benchEngines,
   tokenizer: benchTokenizer,
 };
 

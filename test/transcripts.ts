@@ -35,8 +35,8 @@ export const TRANSCRIPTS = [
 ] as const;
 
 export function readTranscript(name: (typeof TRANSCRIPTS)[number]): Transcript {
-  const file = new URL(`transcripts/${name}.json`, import.meta.url);
-  return JSON.parse(readFileSync(file, 'utf8')) as Transcript;
+  // From the root, where tests and builds are run from.
+  return JSON.parse(readFileSync(`test/transcripts/${name}.json`, 'utf8')) as Transcript;
 }
 
 const text = fc.oneof(

@@ -15,11 +15,11 @@ import { read } from './summary/reading.ts';
 /** Raised with every change of the text for the same request. */
 export const SUMMARIZER_VERSION = 1;
 
-export const deterministicSummarizer: Summarizer = {
+export const deterministicSummarizer = {
   name: `deterministic/${SUMMARIZER_VERSION}`,
   deterministic: true,
   summarize,
-};
+} satisfies Summarizer;
 
 async function summarize({ head, previousSummary, ...room }: SummaryRequest): Promise<string> {
   const reading = await read(head, room.pause);
