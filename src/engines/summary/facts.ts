@@ -60,8 +60,18 @@ export function isWordAt(text: string, at: number): boolean {
   return (classAt(text, at) & ALNUM) !== 0 || text.charCodeAt(at) === 95;
 }
 
+/** The facts of runs that were seen before; the same names stand in a conversation again and again. */
+export type SeenRuns = Map<string, readonly string[]>;
+const MAX_SEEN_RUNS = 16_384;
+
 /** Calls `add` for each fact of `text` between two indices, in order and as often as it occurs. */
-export function eachFact(text: string, add: (fact: string) => void, from = 0, to = text.length): void {
+export function eachFact(
+  text: string,
+  add: (fact: string) => void,
+  from = 0,
+  to = text.length,
+  seen: SeenRuns = new Map(),
+): void {
   let lineStart = true;
   for (let at = from; at < to;) {
     const code = text.charCodeAt(at);
@@ -81,9 +91,17 @@ export function eachFact(text: string, add: (fact: string) => void, from = 0, to
     for (let bits = 0; end < to && (bits = classAt(text, end)) !== 0; end++) rest |= bits;
     // Most runs are words: a letter, and then nothing but small letters.
     const isWord = (first & (LOWER | UPPER)) !== 0 && rest === (LOWER | RUN);
-    if (!isWord && end - at >= MIN_DIGITS && end - at <= MAX_RUN_CHARS) factsOfRun(text, at, end, add);
+    if (!isWord && end - at >= MIN_DIGITS && end - at <= MAX_RUN_CHARS) {
+      const run = text.slice(at, end);
+      for (const fact of seen.get(run) ?? remember(seen, run, factsOfRun(text, at, end))) add(fact);
+    }
     at = end;
   }
+}
+
+function remember(seen: SeenRuns, run: string, facts: readonly string[]): readonly string[] {
+  if (seen.size < MAX_SEEN_RUNS) seen.set(run, facts);
+  return facts;
 }
 
 /** The line numbers that tools put in front of a listing: `12→`, `12:`, `12 |`, or with a tab. */
@@ -113,27 +131,26 @@ function skipClosingTag(text: string, start: number, to: number): number {
   return at < to && text[at] === '>' ? at + 1 : start + 1;
 }
 
-function factsOfRun(text: string, from: number, to: number, add: (fact: string) => void): void {
+function factsOfRun(text: string, from: number, to: number): readonly string[] {
   const [start, end] = trimmed(text, from, to);
-  if (end - start < MIN_DIGITS) return;
-  if (isUrl(text, start, end)) {
-    if (end - start <= MAX_FACT_CHARS) add(text.slice(start, end));
-    return;
+  if (end - start < MIN_DIGITS) return NONE;
+  if (isUrl(text, start, end) || isAddress(text, start, end)) {
+    return end - start <= MAX_FACT_CHARS ? [text.slice(start, end)] : NONE;
   }
-  if (isAddress(text, start, end)) {
-    if (end - start <= MAX_FACT_CHARS) add(text.slice(start, end));
-    return;
-  }
+  const facts: string[] = [];
   for (let at = start; at < end;) {
     let stop = at;
     while (stop < end && (classAt(text, stop) & PART) === 0) stop++;
     if (stop - at >= MIN_DIGITS) {
       const [first, last] = trimmed(text, at, stop);
-      if (isSpecific(text, first, last)) add(text.slice(first, last));
+      if (isSpecific(text, first, last)) facts.push(text.slice(first, last));
     }
     at = stop + 1;
   }
+  return facts;
 }
+
+const NONE: readonly string[] = [];
 
 /** Without punctuation around it: neither `// ` of a comment nor the full stop of a sentence. */
 function trimmed(text: string, from: number, to: number): [start: number, end: number] {

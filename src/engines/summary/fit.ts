@@ -99,8 +99,8 @@ function shortened(bullet: string, tokens: number, count: (text: string) => numb
   return undefined;
 }
 
-/** No more facts are looked at: most of them have no room anyway. */
-const FACTS_PER_TOKEN = 2;
+/** Most facts take more than two tokens with the gap behind them, so no more than this are looked at. */
+const FACTS_PER_TOKEN = 0.5;
 
 /**
  * Tells of one fact after the other whether it is new. None is shown twice, nor where a longer one or a bullet says it; but
@@ -123,29 +123,51 @@ async function withFacts(
   all: boolean,
 ): Promise<Choice | undefined> {
   const { budgetTokens, estimator, pause } = room;
-  const unsaid = facts.slice(0, budgetTokens * FACTS_PER_TOKEN).filter(newTo(bullets));
+  const most = Math.ceil(budgetTokens * FACTS_PER_TOKEN);
+  if (all && facts.length > most) return undefined;
   const attempt = (count: number): Choice => {
     const shown = unsaid.slice(0, count);
     return { bullets, facts: shown, text: render(withLists(bullets, shown)) };
   };
   const fits = ({ text }: Choice) => estimator.text(text) <= budgetTokens;
-  if (all) {
-    const whole = attempt(unsaid.length);
-    return facts.length <= budgetTokens * FACTS_PER_TOKEN && fits(whole) ? whole : undefined;
-  }
+  const unsaid: Fact[] = [];
   let best = attempt(0);
   if (!fits(best)) return undefined;
+  const isNew = newTo(bullets);
+  for (const fact of facts) {
+    if (unsaid.length >= most) break;
+    if (isNew(fact)) unsaid.push(fact);
+  }
+  if (all) {
+    const whole = attempt(unsaid.length);
+    return fits(whole) ? whole : undefined;
+  }
+  // What each takes alone says nearly how many have room; from there it is a few steps, each twice as long, and then halves.
   let [low, high] = [0, unsaid.length];
-  while (low < high) {
-    const middle = Math.ceil((low + high) / 2);
-    const tried = attempt(middle);
+  let next = affordable(unsaid, budgetTokens - estimator.text(best.text), estimator);
+  for (let step = FIRST_STEP_FACTS; low < high; step *= 2) {
+    if (next <= low || next > high) next = Math.ceil((low + high) / 2);
+    const tried = attempt(next);
     if (fits(tried)) {
       best = tried;
-      low = middle;
-    } else high = middle - 1;
+      low = next;
+      next += step;
+    } else {
+      high = next - 1;
+      next -= step;
+    }
     await pause();
   }
   return best;
+}
+
+const FIRST_STEP_FACTS = 8;
+
+/** How many of the first facts come to so many tokens, with a gap behind each. */
+function affordable(facts: readonly Fact[], tokens: number, estimator: Estimator): number {
+  let left = tokens;
+  const tooMany = facts.findIndex(({ text }) => (left -= estimator.text(` ${text}`)) < 0);
+  return tooMany < 0 ? facts.length : tooMany;
 }
 
 /** Facts as bullets, one for each group, the groups and their facts in order of rank. */

@@ -4,7 +4,7 @@
  */
 import type { AgentMessage, ContentBlock } from '../../transcript/message.ts';
 import { deniedDetails, resultText } from '../../transcript/walk.ts';
-import { eachFact } from './facts.ts';
+import { eachFact, type SeenRuns } from './facts.ts';
 
 export interface Said {
   readonly role: 'user' | 'assistant';
@@ -62,11 +62,12 @@ export async function read(head: readonly AgentMessage[], pause: () => Promise<v
   const attachments = new Map<string, number>();
   let facts = new Map<string, Sightings>();
   let unpaused = 0;
+  const runs: SeenRuns = new Map();
 
   async function scan(text: string, source: Source, index: number, file?: string): Promise<void> {
     for (let from = 0; from < text.length;) {
       const to = chunkEnd(text, from);
-      eachFact(text, (fact) => sight(facts, fact, source, index, file), from, to);
+      eachFact(text, (fact) => sight(facts, fact, source, index, file), from, to, runs);
       unpaused += to - from;
       from = to;
       if (unpaused >= CHARS_PER_PAUSE) {
