@@ -5,6 +5,8 @@ import type { Call } from './reading.ts';
 
 const MAX_VALUES = 4;
 const MAX_VALUE_CHARS = 80;
+const MAX_KEY_CHARS = 20;
+const PATH = /^[~.\w@/-]*\/([\w@.-]+)$/;
 
 /** The function and its short arguments: `grep: TODO, path=src`. A path is shortened to its file, which stands below. */
 export function labelOf(call: Call): string {
@@ -14,17 +16,23 @@ export function labelOf(call: Call): string {
 }
 
 function shortValues(args: unknown): string[] {
-  if (typeof args === 'string' || typeof args === 'number') return [shortValue(String(args))].filter(Boolean);
-  if (typeof args !== 'object' || args === null) return [];
-  const shown: string[] = [];
-  for (const [key, value] of Object.entries(args)) {
-    if (shown.length === MAX_VALUES) break;
-    const text = typeof value === 'object' ? firstLeaf(value) : String(value);
-    const short = text === undefined ? '' : shortValue(text);
-    if (short === '' || (shown.length > 0 && (text ?? '').length > MAX_VALUE_CHARS)) continue;
-    shown.push(shown.length === 0 ? short : `${clip(oneLine(key), 20)}=${short}`);
-  }
-  return shown;
+  if (typeof args !== 'object' || args === null) return [textOf(args)].map(shortValue).filter(Boolean);
+  const values = Object.entries(args)
+    .map(([key, value]) => ({ key, text: textOf(value), short: shortValue(textOf(value)) }))
+    .filter(({ short }) => short !== '');
+  const first = values.find(({ text }) => PATH.test(text)) ?? values[0];
+  const others = values.filter((value) => value !== first && value.text.length <= MAX_VALUE_CHARS);
+  const named = others
+    .slice(0, MAX_VALUES - 1)
+    .map(({ key, short }) => `${clip(oneLine(key), MAX_KEY_CHARS)}=${short}`);
+  return first ? [first.short, ...named] : [];
+}
+
+/** Flags say little, and of an object or a list only the first text is shown. */
+function textOf(value: unknown): string {
+  if (typeof value === 'string') return value;
+  if (typeof value === 'number') return String(value);
+  return firstLeaf(value) ?? '';
 }
 
 /** Of an object or list the first short text in it. */
@@ -40,7 +48,7 @@ function firstLeaf(value: unknown): string | undefined {
 
 function shortValue(text: string): string {
   const line = oneLine(text.trimStart().slice(0, 400).split('\n', 1)[0] ?? '');
-  const path = /^[~.\w@/-]*\/([\w@.-]+)$/.exec(line)?.[1];
+  const path = PATH.exec(line)?.[1];
   return path ?? clip(line, MAX_VALUE_CHARS);
 }
 
@@ -59,7 +67,7 @@ export function failureOf({ result }: Call): string | undefined {
     .map((line) => oneLine(line.replace(/<\/?[\w-]{1,40}>|^\s*[-*•]\s/g, ' ')))
     .filter(Boolean);
   const first = lines[0] ?? '';
-  if (first.startsWith('Traceback'))
+  if (lines.slice(0, FIRST_LINES).some((line) => line.startsWith('Traceback')))
     return clip(oneLine(result.text.slice(-400).trimEnd().split('\n').at(-1) ?? first), MAX_FAILURE_CHARS);
   const telling = isFailure(first)
     ? first
@@ -124,11 +132,13 @@ export function blockedOf(calls: readonly Call[]): string[] {
   const blocked: string[] = [];
   for (const [back, call] of calls.slice(-RECENT_CALLS).toReversed().entries()) {
     const label = labelOf(call);
+    // What works on a file in the same way is the same call, whatever it writes there.
+    const same = call.file === undefined ? label : `${call.name}: ${call.file}`;
     const failure = failureOf(call);
     if (failure !== undefined && EXIT.test(failure) && back >= RECENT_EXITS) continue;
-    if (failure === undefined && call.result) repaired.add(label);
-    else if (failure !== undefined && !repaired.has(label) && !repaired.has(failure)) {
-      repaired.add(label).add(failure);
+    if (failure === undefined && call.result) repaired.add(same);
+    else if (failure !== undefined && !repaired.has(same) && !repaired.has(failure)) {
+      repaired.add(same).add(failure);
       blocked.push(`${failure} (${label})`);
     }
   }

@@ -238,6 +238,12 @@ function hasAlnumBefore(text: string, start: number, join: number): boolean {
   return at >= start && (classAt(text, at) & ALNUM) !== 0;
 }
 
+export function holdsFact(text: string): boolean {
+  let found = false;
+  eachFact(text, () => (found = true));
+  return found;
+}
+
 /** Whether the whole of a text is one fact. */
 export function isFact(text: string): boolean {
   let count = 0;

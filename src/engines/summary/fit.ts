@@ -24,8 +24,8 @@ const SHARES: readonly (readonly [Section, number])[] = [
 ];
 
 /** How many tokens bullets may take: so many in any case, and a share of the budget. Facts say more per token, but a reader needs sentences first. */
-const PROSE_TOKENS = 60;
-const PROSE_SHARE = 0.2;
+const PROSE_TOKENS = 70;
+const PROSE_SHARE = 0.14;
 /** More where all facts find room, less where the headings leave none. */
 const SCALES = [2.4, 1.6, 1, 0.6, 0.35, 0.2, 0.1, 0] as const;
 
@@ -185,7 +185,7 @@ function withLists(bullets: Bullets, facts: readonly Fact[]): Bullets {
 }
 
 /** A file of which less is said is not worth a line of its own. */
-const MIN_GROUP_FACTS = 9;
+const MIN_GROUP_FACTS = 4;
 
 function lists(facts: readonly Fact[], groupOf: (fact: Fact) => string): string[] {
   const groups = new Map<string, string[]>();

@@ -1,4 +1,5 @@
 /** What people want: the goal, what binds the work, and what was decided, in their own words. */
+import { holdsFact } from './facts.ts';
 import { isBinding, isDeciding, isQuestion } from './signals.ts';
 import { clip, oneLine, type Sentence, type Text, weight, withoutMarkup } from './text.ts';
 
@@ -73,7 +74,10 @@ export function decisionsOf(texts: readonly Text[]): string[] {
     return text.sentences
       .filter(({ text: sentence }) => isDeciding(sentence) && !isQuestion(sentence) && !isLeadIn(sentence))
       .filter(({ text: sentence }) => weight(sentence) >= MIN_DECISION_WEIGHT)
-      .map(({ text: sentence }) => ({ text: sentence, score: (text.role === 'user' ? 2 : 1.5) + recency }));
+      .map(({ text: sentence }) => ({
+        text: sentence,
+        score: (text.role === 'user' ? 2 : 1.5) + (holdsFact(sentence) ? 0.5 : 0) + recency,
+      }));
   });
   return best(found);
 }

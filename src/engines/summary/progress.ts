@@ -1,5 +1,6 @@
 /** How far the work is, as the newest texts and calls tell it. */
 import { failureOf, labelOf, tasksOf } from './call.ts';
+import { holdsFact } from './facts.ts';
 import { requestOf } from './intent.ts';
 import type { Call } from './reading.ts';
 import { isIntending, isQuestion, isReporting } from './signals.ts';
@@ -16,16 +17,17 @@ const lastOf = (texts: readonly Text[], role: Text['role']): Text | undefined =>
 /** What the assistant said it had done, newest first, the ends of its turns before the steps of the last one. */
 export function doneOf(texts: readonly Text[], calls: readonly Call[]): string[] {
   const withCalls = new Set(calls.map(({ index }) => index));
-  const reports = texts.flatMap((reply, at) => {
+  const found = texts.flatMap((reply, at) => {
     if (reply.role !== 'assistant') return [];
     const closing = !reply.callsAfter && texts[at + 1]?.role !== 'assistant';
     const told = statements(reply).filter((text) => !isIntending(text) && !isQuestion(text));
     // What ends a turn with calls in it reports of them, in whatever language.
     const hasWorked = withCalls.has(reply.index - 2) || withCalls.has(reply.index - 1);
-    const report = told.find(isReporting) ?? (closing && hasWorked ? told[0] : undefined);
+    const reports = told.filter(isReporting);
+    const report = reports.find(holdsFact) ?? reports[0] ?? (closing && hasWorked ? told[0] : undefined);
     return report === undefined ? [] : [{ closing, report }];
   });
-  return reports
+  return found
     .toReversed()
     .toSorted((a, b) => Number(b.closing) - Number(a.closing))
     .map(({ report }) => report);

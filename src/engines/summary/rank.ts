@@ -12,6 +12,10 @@ export interface Fact {
 /** What people, the assistant and calls name comes again more often than what merely stood in a result. */
 const NAMED_WEIGHT = 4;
 
+/** What the newest messages hold counts so many times more, and half of that so many messages back. */
+const NEAR_WEIGHT = 3;
+const NEAR_MESSAGES = 8;
+
 /** Files that a call was about are what the work is on. */
 const TOUCHED_WEIGHT = 2;
 
@@ -21,9 +25,9 @@ const TOUCHED_WEIGHT = 2;
  */
 function score(text: string, seen: Sightings, messages: number): number {
   const named = damped(seen.inUser) + damped(seen.inAssistant) + damped(seen.inCalls);
-  const recency = Math.sqrt((seen.lastIndex + 1) / messages);
+  const nearness = 1 + NEAR_WEIGHT / (1 + (messages - 1 - seen.lastIndex) / NEAR_MESSAGES);
   const touched = seen.verb !== undefined && isPath(text) ? TOUCHED_WEIGHT : 1;
-  return ((NAMED_WEIGHT * named + damped(seen.inResults)) * recency * touched) / roughTokens(text);
+  return ((NAMED_WEIGHT * named + damped(seen.inResults)) * nearness * touched) / roughTokens(text);
 }
 
 /** To the power of three quarters. */

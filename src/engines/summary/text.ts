@@ -35,7 +35,8 @@ function isHighSurrogate(text: string, at: number): boolean {
 /** Tags that hold what a person asked for, though a machine set them; other machine-made elements are dropped. */
 const ASKING_TAG =
   /[-_](?:args|query|request|input|task|question|feedback|goal|objective|prompt|issue|description|answer)$/i;
-const TAG = /<(\/?)([A-Za-z][\w.:-]{0,40})(?:\s[^<>]{0,200})?(\/?)>/g;
+/** Not where someone writes about a tag, in backticks. */
+const TAG = /(?<!`)<(\/?)([A-Za-z][\w.:-]{0,40})(?:\s[^<>]{0,200})?(\/?)>/g;
 
 /** Without elements that machines put into messages (`<system-reminder>…`); of all others only the tags go. */
 export function withoutMarkup(text: string): string {
@@ -72,7 +73,7 @@ export interface Text extends Said {
 }
 
 /** What ends a sentence: a mark and a gap, or a mark of a script that writes no gaps. */
-const SENTENCE = /(?<=[.!?…؟۔][)"'*”]?)\s+(?=[^\sa-z])|(?<=[。！？；])/;
+const SENTENCE = /(?<=[.!?…؟۔][)"'*”]?)\s+(?=[^\sa-z])|(?<=[!?؟])\s+|(?<=[。！？；])/;
 const MARKER = /^\s{0,40}(?:[-*+•·](?=\s)|\(?\d{1,3}[.)](?=\s)|\d{1,3}、|>|#{1,6}(?=\s))\s*(?:\[[ xX]\]\s)?/;
 
 /** The sentences of a text in order, without code, listings and markup. */
