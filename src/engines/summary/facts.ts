@@ -26,13 +26,10 @@ const PART = 64;
 const RUN = 128;
 
 const ALNUM = DIGIT | LOWER | UPPER;
-const LESS_THAN = 60;
 const SLASH = 47;
 const DOT = 46;
 const COLON = 58;
 const AT = 64;
-const ESCAPE = 27;
-const MAX_COLOUR_CHARS = 24;
 
 const CLASS = classes();
 
@@ -64,6 +61,22 @@ export function isWordAt(text: string, at: number): boolean {
 export type SeenRuns = Map<string, readonly string[]>;
 const MAX_SEEN_RUNS = 16_384;
 
+/** Of a text, what holds no fact is passed over in few steps, and the first group is a run that may hold some. */
+const TOKEN = new RegExp(
+  [
+    // The line numbers that tools put in front of a listing: `12→`, `12:`, `12|`, `12 |`, or with a tab.
+    String.raw`^[ \t]*\d+(?:[→\t:|]| \|)`,
+    // Closing tags, and what terminals read as colours and movements: `ESC [ 1 m`.
+    String.raw`</[\w.$-]{0,118}>|\u001b\[[\d;?]{0,22}[^\n]?`,
+    // Words, small letters after the first at most, with all that stands between them; bounded, so that nothing piles up.
+    String.raw`(?:[A-Za-z][a-z]*(?![RUN])|[^RUN\n<\u001b]{1,64}){1,32}`,
+    '([RUN]+)',
+  ]
+    .join('|')
+    .replaceAll('RUN', String.raw`\w$@~./:%#?&=+\\\-`),
+  'gm',
+);
+
 /** Calls `add` for each fact of `text` between two indices, in order and as often as it occurs. */
 export function eachFact(
   text: string,
@@ -72,63 +85,18 @@ export function eachFact(
   to = text.length,
   seen: SeenRuns = new Map(),
 ): void {
-  let lineStart = true;
-  for (let at = from; at < to;) {
-    const code = text.charCodeAt(at);
-    if (lineStart) {
-      lineStart = false;
-      at = skipGutter(text, at, to);
-      continue;
-    }
-    if (code === 10) lineStart = true;
-    const first = classOf(code);
-    if (first === 0) {
-      at = code === LESS_THAN ? skipClosingTag(text, at, to) : code === ESCAPE ? skipColour(text, at) : at + 1;
-      continue;
-    }
-    let end = at + 1;
-    let rest = 0;
-    for (let bits = 0; end < to && (bits = classAt(text, end)) !== 0; end++) rest |= bits;
-    // Most runs are words: a letter, and then nothing but small letters.
-    const isWord = (first & (LOWER | UPPER)) !== 0 && rest === (LOWER | RUN);
-    if (!isWord && end - at >= MIN_DIGITS && end - at <= MAX_RUN_CHARS) {
-      const run = text.slice(at, end);
-      for (const fact of seen.get(run) ?? remember(seen, run, factsOfRun(text, at, end))) add(fact);
-    }
-    at = end;
+  TOKEN.lastIndex = from;
+  for (let match = TOKEN.exec(text); match && match.index < to; match = TOKEN.exec(text)) {
+    const run = match[1];
+    if (run === undefined || run.length < MIN_DIGITS || run.length > MAX_RUN_CHARS) continue;
+    for (const fact of seen.get(run) ?? remember(seen, run)) add(fact);
   }
 }
 
-function remember(seen: SeenRuns, run: string, facts: readonly string[]): readonly string[] {
+function remember(seen: SeenRuns, run: string): readonly string[] {
+  const facts = factsOfRun(run, 0, run.length);
   if (seen.size < MAX_SEEN_RUNS) seen.set(run, facts);
   return facts;
-}
-
-/** The line numbers that tools put in front of a listing: `12→`, `12:`, `12 |`, or with a tab. */
-function skipGutter(text: string, start: number, to: number): number {
-  let at = start;
-  while (at < to && (text[at] === ' ' || text[at] === '\t')) at++;
-  const digits = at;
-  while (at < to && (classAt(text, at) & DIGIT) !== 0) at++;
-  if (at === digits || at >= to) return Math.max(start, digits);
-  if (text[at] === '→' || text[at] === '\t' || text[at] === ':' || text[at] === '|') return at + 1;
-  if (text[at] === ' ' && text[at + 1] === '|') return at + 2;
-  return digits;
-}
-
-/** What terminals read as colours and movements, `ESC [ 1 m`. */
-function skipColour(text: string, escape: number): number {
-  if (text[escape + 1] !== '[') return escape + 1;
-  let at = escape + 2;
-  while (at - escape < MAX_COLOUR_CHARS && /[0-9;?]/.test(text[at] ?? '')) at++;
-  return at + 1;
-}
-
-function skipClosingTag(text: string, start: number, to: number): number {
-  if (text.charCodeAt(start + 1) !== SLASH) return start + 1;
-  let at = start + 2;
-  while (at < to && at - start < MAX_FACT_CHARS && (classAt(text, at) & (ALNUM | NAME | JOIN)) !== 0) at++;
-  return at < to && text[at] === '>' ? at + 1 : start + 1;
 }
 
 function factsOfRun(text: string, from: number, to: number): readonly string[] {
