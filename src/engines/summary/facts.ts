@@ -110,13 +110,9 @@ function skipClosingTag(text: string, start: number, to: number): number {
 }
 
 function factsOfRun(text: string, from: number, to: number, add: (fact: string) => void): void {
-  const [start, end] = trimmed(text, from, to);
+  const [start, end] = trimmed(text, skipEscapes(text, from, to), to);
   if (end - start < MIN_DIGITS) return;
-  if (isUrl(text, start, end)) {
-    if (end - start <= MAX_FACT_CHARS) add(text.slice(start, end));
-    return;
-  }
-  if (isAddress(text, start, end)) {
+  if (isUrl(text, start, end) || isAddress(text, start, end)) {
     if (end - start <= MAX_FACT_CHARS) add(text.slice(start, end));
     return;
   }
@@ -129,6 +125,13 @@ function factsOfRun(text: string, from: number, to: number, add: (fact: string) 
     }
     at = stop + 1;
   }
+}
+
+/** The line ends and tabs of JSON within a text, `\n\t`; further inside a run a backslash may be one of a path. */
+function skipEscapes(text: string, from: number, to: number): number {
+  let at = from;
+  while (at + 1 < to && text[at] === '\\' && /[nrt]/.test(text[at + 1] ?? '')) at += 2;
+  return at;
 }
 
 /** Without punctuation around it: neither `// ` of a comment nor the full stop of a sentence. */

@@ -52,7 +52,7 @@ const damped = (value: number): number => Math.sqrt(value * Math.sqrt(value));
 const isBefore = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
 
 /** All facts of a head, the likeliest first. Ties go by the text, so that no order of a map shows. */
-export function rankFacts({ facts, calls, messages }: Reading): Fact[] {
+export async function rankFacts({ facts, calls, messages }: Reading, pause: () => Promise<void>): Promise<Fact[]> {
   const lastTouch = new Map(calls.filter(({ file }) => file !== undefined).map(({ file, index }) => [file, index]));
   const back = ({ lastIndex, file }: Sightings) => ({
     fact: messages - 1 - lastIndex,
@@ -60,7 +60,9 @@ export function rankFacts({ facts, calls, messages }: Reading): Fact[] {
   });
   const basenames = new Set<string>();
   for (const text of facts.keys()) if (isPath(text)) basenames.add(text.slice(text.lastIndexOf('/') + 1));
-  return Array.from(facts, ([text, seen]) => ({ text, seen, score: score(text, seen, back(seen)) }))
+  const scored = Array.from(facts, ([text, seen]) => ({ text, seen, score: score(text, seen, back(seen)) }));
+  await pause();
+  return scored
     .toSorted((a, b) => b.score - a.score || isBefore(a.text, b.text))
     .map(({ text, seen }) => ({ text, ...placeOf(text, seen, basenames) }));
 }
@@ -80,13 +82,10 @@ function placeOf(text: string, { verb, file }: Sightings, basenames: ReadonlySet
 
 const FILE_NAME = /\.[A-Za-z][A-Za-z0-9]{0,5}$/;
 
-/** A path of a file: from a root, or with an extension at its end. Other things with slashes are names. */
+/** A path of a file: from a root through a folder, or with an extension at its end. Other things with slashes are names. */
 function isPath(text: string): boolean {
-  return (
-    text.includes('/') &&
-    !text.includes('://') &&
-    (/^[~/]/.test(text) || FILE_NAME.test(text.slice(text.lastIndexOf('/'))))
-  );
+  if (!text.includes('/') || text.includes('://')) return false;
+  return (/^[~/]/.test(text) && text.includes('/', 1)) || FILE_NAME.test(text.slice(text.lastIndexOf('/')));
 }
 
 /** What a fact is by its looks. */
