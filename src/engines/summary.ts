@@ -8,7 +8,7 @@ import { bulletsOf } from './summary/bullets.ts';
 import { isSummary, SECTIONS } from './summary/document.ts';
 import { type Choice, fit } from './summary/fit.ts';
 import { mentions } from './summary/mentions.ts';
-import { type Material, materialOf, merge, sayingOf } from './summary/merge.ts';
+import { type Material, materialOf, MAX_SUMMARY_CHARS, merge, sayingOf } from './summary/merge.ts';
 import { rankFacts } from './summary/rank.ts';
 import { read } from './summary/reading.ts';
 
@@ -23,15 +23,17 @@ export const deterministicSummarizer = {
 
 async function summarize({ head, previousSummary, ...room }: SummaryRequest): Promise<string> {
   const reading = await read(head, room.pause);
-  const news: Material = { bullets: await bulletsOf(reading, room.pause), facts: rankFacts(reading) };
-  await room.pause();
+  const bullets = await bulletsOf(reading, room.pause);
+  const news: Material = { bullets, facts: await rankFacts(reading, room.pause) };
   const fresh = isEmpty(news) ? undefined : await fit(news, room);
   if (previousSummary === undefined || previousSummary.trim() === '') return fresh?.text ?? '';
 
   let summary = previousSummary;
   for (let round = 0; round < MAX_ROUNDS; round++) {
+    await room.pause();
     const earlier = materialOf(summary);
-    const stands = isSummary(summary) && room.estimator.text(summary) <= room.budgetTokens;
+    const stands =
+      summary.length <= MAX_SUMMARY_CHARS && isSummary(summary) && room.estimator.text(summary) <= room.budgetTokens;
     if (stands && (fresh === undefined || says(earlier, summary, fresh))) return summary;
     const material = merge(earlier, news);
     const next = isEmpty(material) ? '' : ((await fit(material, room))?.text ?? '');

@@ -6,6 +6,7 @@ import type { Call } from './reading.ts';
 const MAX_VALUES = 4;
 const MAX_VALUE_CHARS = 80;
 const MAX_KEY_CHARS = 20;
+const MAX_PATH_CHARS = 300;
 const PATH = /^[~.\w@/-]*\/([\w@.-]+)$/;
 
 /** The function and its short arguments: `grep: TODO, path=src`. A path is shortened to its file, which stands below. */
@@ -20,7 +21,7 @@ function shortValues(args: unknown): string[] {
   const values = Object.entries(args)
     .map(([key, value]) => ({ key, text: textOf(value), short: shortValue(textOf(value)) }))
     .filter(({ short }) => short !== '');
-  const first = values.find(({ text }) => PATH.test(text)) ?? values[0];
+  const first = values.find(({ text }) => text.length <= MAX_PATH_CHARS && PATH.test(text)) ?? values[0];
   const others = values.filter((value) => value !== first && value.text.length <= MAX_VALUE_CHARS);
   const named = others
     .slice(0, MAX_VALUES - 1)

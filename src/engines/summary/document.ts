@@ -52,6 +52,9 @@ const SECTION_OF_TITLE: ReadonlyMap<string, Section> = new Map(
   SECTIONS.map((section) => [HEADINGS[section].replace(/^.*#+ /s, '').toLowerCase(), section]),
 );
 
+/** A longer line is text, whatever it begins with. */
+const MAX_HEADING_CHARS = 100;
+
 /**
  * The bullets of a summary, whoever wrote it. Sections go by their titles; what stands under another title, or under
  * none, is critical context. Lines that are no bullets become some.
@@ -60,7 +63,7 @@ export function parse(text: string): Bullets {
   const bullets = bySection<string[]>(() => []);
   let section: Section = 'context';
   for (const line of text.split(/[\n\r\u2028\u2029]+/)) {
-    const heading = /^ {0,3}#{1,6} +(.{1,80}?)[ #:]*$/.exec(line)?.[1];
+    const heading = line.length > MAX_HEADING_CHARS ? undefined : /^ {0,3}#{1,6} +(.+?)[ #:]*$/.exec(line)?.[1];
     if (heading !== undefined) {
       section = SECTION_OF_TITLE.get(heading.toLowerCase()) ?? (heading === 'Progress' ? 'done' : 'context');
       continue;

@@ -23,6 +23,7 @@ describe('facts', () => {
     ['请修改src/支付/gate.ts文件', ['/gate.ts']],
     ['12→const retryMs = 500;', ['retryMs', '500']],
     ['\u001b[1mdone\u001b[22m in file.ts', ['file.ts']],
+    [String.raw`{\n\t\tuserName: \tmain.ts`, ['userName', 'main.ts']],
     ['</system-reminder>', []],
     ['Plain words, and Names; 12 of them... // really', []],
     ['', []],

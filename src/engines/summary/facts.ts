@@ -100,7 +100,7 @@ function remember(seen: SeenRuns, run: string): readonly string[] {
 }
 
 function factsOfRun(text: string, from: number, to: number): readonly string[] {
-  const [start, end] = trimmed(text, from, to);
+  const [start, end] = trimmed(text, skipEscapes(text, from, to), to);
   if (end - start < MIN_DIGITS) return NONE;
   if (isUrl(text, start, end) || isAddress(text, start, end)) {
     return end - start <= MAX_FACT_CHARS ? [text.slice(start, end)] : NONE;
@@ -119,6 +119,13 @@ function factsOfRun(text: string, from: number, to: number): readonly string[] {
 }
 
 const NONE: readonly string[] = [];
+
+/** The line ends and tabs of JSON within a text, `\n\t`; further inside a run a backslash may be one of a path. */
+function skipEscapes(text: string, from: number, to: number): number {
+  let at = from;
+  while (at + 1 < to && text[at] === '\\' && /[nrt]/.test(text[at + 1] ?? '')) at += 2;
+  return at;
+}
 
 /** Without punctuation around it: neither `// ` of a comment nor the full stop of a sentence. */
 function trimmed(text: string, from: number, to: number): [start: number, end: number] {

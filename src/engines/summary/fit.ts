@@ -23,7 +23,10 @@ const SHARES: readonly (readonly [Section, number])[] = [
   ['files', 1],
 ];
 
-/** How many tokens bullets may take: so many in any case, and a share of the budget. Facts say more per token, but a reader needs sentences first. */
+/**
+ * How many tokens bullets may take: so many in any case, and a share of the budget. Facts say more per token, but a reader
+ * needs sentences first.
+ */
 const PROSE_TOKENS = 70;
 const PROSE_SHARE = 0.14;
 /** More where all facts find room, less where the headings leave none. */
@@ -72,8 +75,7 @@ function choose(material: Bullets, tokens: number, estimator: Estimator): Bullet
 
   /** The first goal and the newest are both shown, however long either is. */
   function goalRoom(index: number): number {
-    const waiting = material.goal.length - index;
-    return Math.max((allowed - used) / waiting, Math.min(MIN_GOAL_TOKENS, (tokens - used) / waiting));
+    return Math.max((allowed - used) / (material.goal.length - index), Math.min(MIN_GOAL_TOKENS, tokens - used));
   }
 }
 

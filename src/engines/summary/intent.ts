@@ -5,6 +5,8 @@ import { clip, oneLine, type Sentence, type Text, weight, withoutMarkup } from '
 
 /** A request says something from so many Latin letters on ("continue" and "yes" do not). */
 const MIN_REQUEST_WEIGHT = 16;
+/** Before a request says so much nothing is left out of it. */
+const MIN_GOAL_WEIGHT = 40;
 /** An answer to a question is short; what is longer is a request of its own. */
 const MAX_ANSWER_WEIGHT = 80;
 const MIN_DECISION_WEIGHT = 24;
@@ -41,7 +43,7 @@ export function requestOf({ text, sentences }: Text): string {
     if (isLeadIn(sentence) && sentence.length < MAX_LEAD_IN_CHARS) continue;
     if (request === '') request = sentence.replace(/[:：]$/, '');
     else if (listed || request.length + sentence.length > MAX_GOAL_CHARS) break;
-    else if (!isBinding(sentence)) request = `${request} ${sentence}`;
+    else if (weight(request) < MIN_GOAL_WEIGHT || !isBinding(sentence)) request = `${request} ${sentence}`;
   }
   return clip(request === '' ? oneLine(withoutMarkup(text.slice(0, 2_000))) : request, MAX_GOAL_CHARS);
 }
@@ -65,7 +67,7 @@ function bindingScore({ text, listed }: Sentence): number {
   return (isBinding(text) ? 2 : 0) + (listed ? 1 : 0) - (weight(text) > MAX_BULLET_CHARS ? 0.5 : 0);
 }
 
-/** Answers to questions, newest last, then what either side says it chose and why. */
+/** Answers to questions, with the question, and what either side says it chose and why; the newest first. */
 export function decisionsOf(texts: readonly Text[]): string[] {
   const found = texts.flatMap((text, at) => {
     const recency = at / texts.length;

@@ -11,8 +11,13 @@ export interface Material {
   readonly facts: readonly Fact[];
 }
 
+/** What goes beyond is no summary, and is not read. */
+export const MAX_SUMMARY_CHARS = 131_072;
+
 /** A bullet of someone else's summary may be a whole page. */
 const MAX_BULLET_CHARS = 600;
+/** The others are context. */
+const MAX_GOALS = 4;
 /** In one section; a summary that has more is none. */
 const MAX_BULLETS = 256;
 
@@ -20,12 +25,13 @@ const MAX_BULLETS = 256;
 export function materialOf(summary: string): Material {
   const bullets = bySection<string[]>(() => []);
   const facts: Fact[] = [];
-  const parsed = parse(summary);
+  const parsed = parse(summary.slice(0, MAX_SUMMARY_CHARS));
   for (const section of SECTIONS) {
     for (const bullet of parsed[section]) {
       const list = section === 'context' || section === 'files' ? factsOf(section, bullet) : undefined;
+      const into = section === 'goal' && bullets.goal.length >= MAX_GOALS ? 'context' : section;
       if (list) facts.push(...list);
-      else if (bullets[section].length < MAX_BULLETS) bullets[section].push(clip(oneLine(bullet), MAX_BULLET_CHARS));
+      else if (bullets[into].length < MAX_BULLETS) bullets[into].push(clip(oneLine(bullet), MAX_BULLET_CHARS));
     }
   }
   return { bullets, facts };
@@ -40,10 +46,12 @@ function factsOf(section: 'context' | 'files', bullet: string): Fact[] | undefin
 
 /** The first of each list, then the second of each, and so on. */
 export function interleave<T>(lists: readonly (readonly T[])[]): T[] {
-  const longest = Math.max(0, ...lists.map(({ length }) => length));
   const mixed: T[] = [];
-  for (let index = 0; index < longest; index++)
-    for (const list of lists) if (index < list.length) mixed.push(list[index] as T);
+  let left = lists;
+  for (let index = 0; left.length > 0; index++) {
+    left = left.filter(({ length }) => index < length);
+    for (const list of left) mixed.push(list[index] as T);
+  }
   return mixed;
 }
 

@@ -16,19 +16,35 @@ const NAMED_WEIGHT = 4;
 const NEAR_WEIGHT = 3;
 const NEAR_MESSAGES = 8;
 
+/** What belongs to a file that the newest calls are about counts twice. */
+const NEAR_FILE_WEIGHT = 1;
+
 /** Files that a call was about are what the work is on. */
 const TOUCHED_WEIGHT = 2;
 
+/** Short numbers are line numbers, sizes and times more often than anything else. */
+const SHORT_NUMBER = /^[\d.-]{1,6}$/;
+const SHORT_NUMBER_WEIGHT = 0.5;
+
 /**
- * How often it was named, how lately, and how little room it takes from others. Many sightings in one kind of place count for
- * less than as many in several. Square roots, which every machine rounds alike.
+ * How often a fact was named, how near to the end it and its file are, and how little room it takes from others. Many
+ * sightings in one kind of place count for less than as many in several. Square roots, which every machine rounds alike.
+ *
+ * @param back how many messages before the newest one it stands, and where its file was last touched.
  */
-function score(text: string, seen: Sightings, messages: number): number {
+function score(text: string, seen: Sightings, back: { readonly fact: number; readonly file: number }): number {
   const named = damped(seen.inUser) + damped(seen.inAssistant) + damped(seen.inCalls);
-  const nearness = 1 + NEAR_WEIGHT / (1 + (messages - 1 - seen.lastIndex) / NEAR_MESSAGES);
-  const touched = seen.verb !== undefined && isPath(text) ? TOUCHED_WEIGHT : 1;
-  return ((NAMED_WEIGHT * named + damped(seen.inResults)) * nearness * touched) / roughTokens(text);
+  const nearness = (1 + NEAR_WEIGHT * near(back.fact)) * (1 + NEAR_FILE_WEIGHT * near(back.file));
+  const kind = SHORT_NUMBER.test(text)
+    ? SHORT_NUMBER_WEIGHT
+    : seen.verb !== undefined && isPath(text)
+      ? TOUCHED_WEIGHT
+      : 1;
+  return ((NAMED_WEIGHT * named + damped(seen.inResults)) * nearness * kind) / roughTokens(text);
 }
+
+/** 1 at the newest message, falling to 0. */
+const near = (messagesBack: number): number => 1 / (1 + messagesBack / NEAR_MESSAGES);
 
 /** To the power of three quarters. */
 const damped = (value: number): number => Math.sqrt(value * Math.sqrt(value));
@@ -36,10 +52,17 @@ const damped = (value: number): number => Math.sqrt(value * Math.sqrt(value));
 const isBefore = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
 
 /** All facts of a head, the likeliest first. Ties go by the text, so that no order of a map shows. */
-export function rankFacts({ facts, messages }: Reading): Fact[] {
+export async function rankFacts({ facts, calls, messages }: Reading, pause: () => Promise<void>): Promise<Fact[]> {
+  const lastTouch = new Map(calls.filter(({ file }) => file !== undefined).map(({ file, index }) => [file, index]));
+  const back = ({ lastIndex, file }: Sightings) => ({
+    fact: messages - 1 - lastIndex,
+    file: messages - 1 - (lastTouch.get(file) ?? -Infinity),
+  });
   const basenames = new Set<string>();
   for (const text of facts.keys()) if (isPath(text)) basenames.add(text.slice(text.lastIndexOf('/') + 1));
-  return Array.from(facts, ([text, seen]) => ({ text, seen, score: score(text, seen, messages) }))
+  const scored = Array.from(facts, ([text, seen]) => ({ text, seen, score: score(text, seen, back(seen)) }));
+  await pause();
+  return scored
     .toSorted((a, b) => b.score - a.score || isBefore(a.text, b.text))
     .map(({ text, seen }) => ({ text, ...placeOf(text, seen, basenames) }));
 }
@@ -59,13 +82,10 @@ function placeOf(text: string, { verb, file }: Sightings, basenames: ReadonlySet
 
 const FILE_NAME = /\.[A-Za-z][A-Za-z0-9]{0,5}$/;
 
-/** A path of a file: from a root, or with an extension at its end. Other things with slashes are names. */
+/** A path of a file: from a root through a folder, or with an extension at its end. Other things with slashes are names. */
 function isPath(text: string): boolean {
-  return (
-    text.includes('/') &&
-    !text.includes('://') &&
-    (/^[~/]/.test(text) || FILE_NAME.test(text.slice(text.lastIndexOf('/'))))
-  );
+  if (!text.includes('/') || text.includes('://')) return false;
+  return (/^[~/]/.test(text) && text.includes('/', 1)) || FILE_NAME.test(text.slice(text.lastIndexOf('/')));
 }
 
 /** What a fact is by its looks. */

@@ -1,4 +1,7 @@
-/** Prose made of what people and models wrote: without markup and listings, cut into sentences, clipped between words. Bounded by its input, and no half of a surrogate pair comes out. */
+/**
+ * Prose made of what people and models wrote: without markup and listings, cut into sentences, clipped between words. No half
+ * of a surrogate pair comes out, and no text takes more than linear time.
+ */
 import type { Said } from './reading.ts';
 
 /** How much of one long text is read for its sentences: people ask at the beginning or at the end. */
