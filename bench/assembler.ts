@@ -2,27 +2,33 @@
 import { count } from '../src/engines/count.ts';
 import { tokenizer } from '../src/engines/estimator.ts';
 import { loadEncoding } from '../src/tokenizer/encoding.ts';
-import { large, madeConversation } from './conversations.ts';
-import { assembleTo, type Context, countContext, pause, STEPS } from './ours.ts';
+import { type Context, countContext, pause, STEPS, take } from './ours.ts';
 
-const [, , name] = process.argv;
-if (process.send && name !== undefined) {
-  const conversation = large();
-  // For the compiler; other texts, of about as many tokens.
-  const other = madeConversation('', { length: 500, rounds: 9 });
+/** What it is sent: for the compiler other texts, of about as many tokens, and then those that count. */
+export interface Task {
+  /** Of a step; else it counts. */
+  readonly name: string;
+  readonly other: Context;
+  readonly context: Context;
+}
+
+/** Of the same texts, as these are remembered after the first time. */
+const WARM_UPS = 10;
+
+async function answer({ name, other, context }: Task): Promise<number> {
   const estimator = tokenizer(await loadEncoding('o200k_base'));
   const tokens = countContext(estimator, other);
   const step = STEPS.find((each) => each.name === name);
   const run = async ({ system, messages }: Context): Promise<void> => {
-    if (!step) await count({ messages, model: { id: 'gpt-5' }, system_prompt: system }, estimator, pause);
-    else {
-      const result = await assembleTo({ system, messages }, Math.floor(tokens * step.share), estimator, step.options);
-      if (!result || !step.isWhatHappened(result.applied)) throw new Error(`${name} did not happen`);
-    }
+    if (step) await take(step, { system, messages }, tokens, estimator);
+    else await count({ messages, model: { id: 'gpt-5' }, system_prompt: system }, estimator, pause);
   };
-  await run(other);
+  for (let warmUp = 0; warmUp < WARM_UPS; warmUp += 1) await run(other);
   const start = performance.now();
-  await run(conversation);
-  process.send(performance.now() - start);
-  process.disconnect();
+  await run(context);
+  return performance.now() - start;
 }
+
+process.once('message', (task: Task) => {
+  void answer(task).then((ms) => process.send?.(ms, () => process.disconnect()));
+});

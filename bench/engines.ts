@@ -9,6 +9,7 @@ import { type Estimator, tokenizer } from '../src/engines/estimator.ts';
 import type { AgentMessage } from '../src/transcript/message.ts';
 import { beginsTurn } from '../src/transcript/results.ts';
 import { loadEncoding } from '../src/tokenizer/encoding.ts';
+import type { Task } from './assembler.ts';
 import {
   type Conversation,
   faultyConversations,
@@ -20,7 +21,7 @@ import {
 import { faultOf } from './legal.ts';
 import { type Counter, type Job, type Manager, MANAGERS, Stopped } from './managers.ts';
 import { cells, head, median, medianMs, row } from './measure.ts';
-import { assembleTo, type Context, countContext, STEPS } from './ours.ts';
+import { type Context, countContext, STEPS, take } from './ours.ts';
 
 const SHARES = [0.75, 0.5, 0.25] as const;
 const RUNS = 3;
@@ -37,6 +38,10 @@ export async function benchEngines(): Promise<void> {
 
 interface Verdict {
   readonly refused: boolean;
+  /** Nothing to say against it. */
+  readonly isGood: boolean;
+  /** Tokens, as a share of the budget. */
+  readonly filled: number;
   readonly fault: string | undefined;
   readonly overBudget: boolean;
   readonly lostUser: boolean;
@@ -46,9 +51,15 @@ interface Verdict {
   readonly ms: number;
 }
 
+interface Outcomes {
+  /** Whether the conversation was legal as it was given. */
+  readonly legal: boolean;
+  readonly verdicts: readonly Verdict[];
+}
+
 async function benchOutcomes(estimator: Estimator): Promise<void> {
   const conversations = [...realConversations(), ...faultyConversations(), ...madeConversations()];
-  const rows: { legal: boolean; verdicts: Verdict[] }[] = [];
+  const rows: Outcomes[] = [];
   process.stdout.write(
     `\n${MANAGERS.map(({ short, name }) => `${short}: ${name}`).join('; ')}.\n` +
       '`ok`: legal and within the budget, with the system prompt and the last user message. Else: I illegal, B over the budget, U without the last ' +
@@ -68,40 +79,50 @@ async function benchOutcomes(estimator: Estimator): Promise<void> {
     }
   }
   process.stdout.write('\n*: illegal as it was given.\n\n');
+  showTotals(rows);
+}
+
+function showTotals(rows: readonly Outcomes[]): void {
   const [sound, faulty] = [rows.filter(({ legal }) => legal), rows.filter(({ legal }) => !legal)];
   head(
     `${rows.length} cases`,
+    'legal, in budget, nothing lost',
     `illegal, of ${sound.length} that were legal`,
     `illegal, of ${faulty.length} that were not`,
     'over the budget',
-    'said that nothing fits',
+    'nothing fits, it says',
+    'though another one fits',
     'lost the last user message',
     'lost the system prompt',
-    'worst, ms',
+    'budget filled, median',
+    'ms, worst',
   );
   for (const [index, { name }] of MANAGERS.entries()) {
-    const count = (of: typeof rows, is: (verdict: Verdict) => boolean): string =>
+    const count = (of: readonly Outcomes[], is: (verdict: Verdict) => boolean): string =>
       String(of.filter(({ verdicts }) => is(verdicts[index]!)).length);
+    const possible = rows.filter(({ verdicts }) => verdicts.some(({ isGood }) => isGood));
+    const answers = rows.map(({ verdicts }) => verdicts[index]!).filter(({ refused }) => !refused);
     cells(
       name,
+      count(rows, ({ isGood }) => isGood),
       count(sound, ({ fault }) => fault !== undefined),
       count(faulty, ({ fault }) => fault !== undefined),
       count(rows, ({ overBudget }) => overBudget),
       count(rows, ({ refused }) => refused),
+      count(possible, ({ refused }) => refused),
       count(rows, ({ lostUser }) => lostUser),
       count(rows, ({ lostSystem }) => lostSystem),
+      `${Math.round(100 * (median(answers.map(({ filled }) => filled)) ?? 0))} %`,
       Math.max(...rows.map(({ verdicts }) => verdicts[index]!.ms)).toFixed(1),
     );
   }
-  const faults = new Map<string, number>();
-  for (const { verdicts } of sound)
-    for (const [index, { fault }] of verdicts.entries()) {
-      if (fault === undefined) continue;
-      const key = `${MANAGERS[index]!.short}: ${fault.replace(/^\d+ /, 'a message ')}`;
-      faults.set(key, (faults.get(key) ?? 0) + 1);
-    }
-  const list = Array.from(faults, ([fault, times]) => `${fault} (${times})`);
-  process.stdout.write(`\nWhat was illegal of the legal ones: ${list.join('; ') || 'nothing'}.\n`);
+  const faults = sound.flatMap(({ verdicts }) =>
+    verdicts.flatMap(({ fault }, index) =>
+      fault === undefined ? [] : [`${MANAGERS[index]!.short}: ${fault.replace(/^\d+/, 'a message')}`],
+    ),
+  );
+  const each = [...new Set(faults)].map((fault) => `${fault} (${faults.filter((other) => other === fault).length})`);
+  process.stdout.write(`\nWhat was illegal of the legal ones: ${each.join('; ') || 'nothing'}.\n`);
 }
 
 async function judge(
@@ -122,25 +143,23 @@ async function judge(
     context = read();
   }
   const { messages } = job!;
-  const ms = median(times) ?? 0;
-  if (!context) {
-    return {
-      refused: true,
-      fault: undefined,
-      overBudget: false,
-      lostUser: false,
-      lostSystem: false,
-      firstChanged: undefined,
-      ms,
-    };
-  }
+  const ms = median(times)!;
+  const none = { fault: undefined, overBudget: false, lostUser: false, lostSystem: false, firstChanged: undefined };
+  if (!context) return { ...none, refused: true, isGood: false, filled: 0, ms };
   const lastUser = messages.findLast(beginsTurn);
+  const filled = countContext(estimator, context) / budget;
+  const fault = faultOf(context.messages, messages[0]?.role === 'user');
+  const overBudget = filled > 1;
+  const lostUser = lastUser !== undefined && !context.messages.some((message) => isSame(message, lastUser));
+  const lostSystem = !context.system.startsWith(conversation.system.trimEnd());
   return {
     refused: false,
-    fault: faultOf(context.messages, messages[0]?.role === 'user'),
-    overBudget: countContext(estimator, context) > budget,
-    lostUser: lastUser !== undefined && !context.messages.some((message) => isSame(message, lastUser)),
-    lostSystem: !context.system.startsWith(conversation.system.trimEnd()),
+    isGood: fault === undefined && !overBudget && !lostUser && !lostSystem,
+    filled,
+    fault,
+    overBudget,
+    lostUser,
+    lostSystem,
     firstChanged: firstChanged(messages, context.messages),
     ms,
   };
@@ -164,60 +183,84 @@ function cellOf({ refused, fault, overBudget, lostUser, lostSystem, firstChanged
 // How it grows
 
 const LENGTHS = [100, 500, 1_000, 2_500, 5_000] as const;
+/** Of LENGTHS, between which the growth is taken: of the first one, what every call takes is too large a part. */
+const [SHORT_AT, LONG_AT] = [1, 4] as const;
 const GROWTH_SHARE = 0.5;
+const GROWTH_ROUNDS = 7;
+/** Who has worked so long on one length is stopped and gets no longer one; who has on a round gets no other round. */
 const LIMIT_MS = 20_000;
+const ROUND_LIMIT_MS = 3_000;
 
 async function benchGrowth(estimator: Estimator): Promise<void> {
   process.stdout.write(
-    '\nMilliseconds for so many messages of an agent at half of their tokens, and how many messages the counter was asked for; in brackets ' +
-      'by what power of the number it grew since the column before\n\n',
+    `\nMilliseconds for an agent's conversation at half of its tokens, by what power of the length they grow from ${LENGTHS[SHORT_AT]} messages on, and how many counts of a message or text were asked for\n\n`,
   );
-  head('', ...LENGTHS.map((length) => `${length.toLocaleString('en')} messages`), 'counts asked for, at the most');
-  const conversations = LENGTHS.map((length) => madeConversation('', { length, rounds: 9 }));
+  const titles = LENGTHS.map((length) => `${length.toLocaleString('en')} messages`);
+  head('', ...titles, 'growth', `counts for ${LENGTHS[LONG_AT].toLocaleString('en')}`);
+  const tasks = LENGTHS.map((length) => {
+    const conversation = madeConversation('', { length, rounds: 9 });
+    return { conversation, budget: Math.floor(countContext(estimator, conversation) * GROWTH_SHARE) };
+  });
   for (const manager of MANAGERS) {
-    const shown: string[] = [];
-    let asked = 0;
-    let before: { length: number; ms: number } | undefined;
-    for (const conversation of conversations) {
-      const budget = Math.floor(countContext(estimator, conversation) * GROWTH_SHARE);
-      const length = conversation.messages.length;
+    const rounds: number[][] = [];
+    let asked: number | undefined;
+    for (let round = 0; round <= GROWTH_ROUNDS; round += 1) {
       const times: number[] = [];
-      const start = performance.now();
-      try {
-        for (let run = 0; run <= RUNS; run += 1) {
-          const counter: Counter = { estimator, asked: 0, deadline: performance.now() + LIMIT_MS };
-          const job = manager.prepare(conversation, budget, counter);
-          const since = performance.now();
-          await job.run();
-          if (run > 0 || performance.now() - start > LIMIT_MS / RUNS) times.push(performance.now() - since);
-          asked = counter.asked;
-          if (performance.now() - start > LIMIT_MS / RUNS) break;
-        }
-      } catch (error) {
-        if (!(error instanceof Stopped)) throw error;
+      for (const { conversation, budget } of tasks) {
+        const counter: Counter = { estimator, asked: 0, deadline: performance.now() + LIMIT_MS };
+        const ms = await timeOf(manager.prepare(conversation, budget, counter));
+        if (ms === undefined) break;
+        times.push(ms);
+        asked = times.length === LENGTHS.length ? counter.asked : undefined;
       }
-      const ms = median(times);
-      if (ms === undefined) {
-        shown.push(`stopped after ${LIMIT_MS / 1_000} s`);
-        break;
-      }
-      const power = before && Math.log(ms / before.ms) / Math.log(length / before.length);
-      shown.push(ms.toFixed(1) + (power === undefined ? '' : ` (${power.toFixed(2)})`));
-      before = { length, ms };
+      // The first one is for the compiler, unless there is no time for another.
+      const isLast = times.length < LENGTHS.length || times.reduce((sum, ms) => sum + ms, 0) > ROUND_LIMIT_MS;
+      if (round > 0 || isLast) rounds.push(times);
+      if (isLast) break;
     }
-    while (shown.length < LENGTHS.length) shown.push('not run');
-    cells(manager.name, ...shown, asked.toLocaleString('en'));
+    const shown = LENGTHS.map((_, at) => {
+      const ms = median(rounds.flatMap((times) => times[at] ?? []));
+      return ms?.toFixed(1) ?? `over ${LIMIT_MS / 1_000} s`;
+    });
+    // Of neighbours in time, so that both had the same machine.
+    const growth = median(
+      rounds.flatMap((times) => {
+        const [short, long] = [times[SHORT_AT], times[LONG_AT]];
+        if (short === undefined || long === undefined) return [];
+        return [Math.log(long / short) / Math.log(LENGTHS[LONG_AT] / LENGTHS[SHORT_AT])];
+      }),
+    );
+    cells(
+      manager.name,
+      ...shown,
+      growth?.toFixed(2) ?? 'not measured, it was stopped',
+      asked?.toLocaleString('en') ?? 'not known, it was stopped',
+    );
   }
 }
 
+/** Undefined if it was stopped. */
+async function timeOf(job: Job): Promise<number | undefined> {
+  const start = performance.now();
+  try {
+    await job.run();
+  } catch (error) {
+    if (error instanceof Stopped) return undefined;
+    throw error;
+  }
+  return performance.now() - start;
+}
+
 // What the engine itself takes
+
+const ENGINE_RUNS = 31;
 
 async function benchWithoutCounting(): Promise<void> {
   process.stdout.write('\nassemble for 500 messages of 400,000 characters whose sizes are known\n\n');
   const { system, messages } = large();
   const text = JSON.stringify({ system, messages });
   const parsed = JSON.parse(text) as Conversation;
-  const base = await medianMs(() => JSON.stringify(JSON.parse(text)));
+  const base = await medianMs(() => JSON.stringify(JSON.parse(text)), ENGINE_RUNS);
   row(`JSON.parse and JSON.stringify, ${Math.round(text.length / 1_000)} kB`, base);
   const exact = tokenizer(await loadEncoding('o200k_base'));
   const sizes = new Map(parsed.messages.map((message) => [message, exact.message(message)]));
@@ -227,31 +270,33 @@ async function benchWithoutCounting(): Promise<void> {
     message: (message) => sizes.get(message) ?? quarter(JSON.stringify(message.content)),
   };
   const total = countContext(estimator, parsed);
-  for (const { name, share, options, isWhatHappened } of STEPS) {
-    const budget = Math.floor(total * share);
-    const run = () => assembleTo(parsed, budget, estimator, options);
-    const result = await run();
-    if (!result || !isWhatHappened(result.applied)) throw new Error(`${name} did not happen`);
-    row(name, await medianMs(run, 31), { name: 'JSON', ms: base });
-  }
+  for (const step of STEPS)
+    row(step.name, await medianMs(() => take(step, parsed, total, estimator), ENGINE_RUNS), { name: 'JSON', ms: base });
 }
 
 const quarter = (text: string): number => text.length >> 2;
 
-const COLD_ROUNDS = 7;
+const COLD_ROUNDS = 15;
 
 /** Each run is a process of its own, in turn with the others. */
 async function benchCold(): Promise<void> {
   process.stdout.write('\nThe same counted by o200k_base, texts that the process never saw\n\n');
+  const [other, context] = [large(), large()];
   const names = ['count', ...STEPS.map(({ name }) => name)];
   const times = names.map((): number[] => []);
   for (let round = 0; round < COLD_ROUNDS; round += 1) {
     for (const [index, name] of names.entries()) {
-      const child = fork(join(import.meta.dirname, 'assembler.js'), [name]);
+      const child = fork(join(import.meta.dirname, 'assembler.js'));
+      const task: Task = { name, other, context };
+      child.send(task);
       const [ms] = (await once(child, 'message')) as [number];
       times[index]!.push(ms);
     }
   }
-  const base = { name: 'count', ms: median(times[0]!)! };
-  for (const [index, name] of names.entries()) row(name, median(times[index]!)!, base);
+  // Of neighbours in time, so that both had the same machine.
+  const ratios = times.map((own) => median(own.map((ms, round) => ms / times[0]![round]!))!);
+  const counted = median(times[0]!)!;
+  head('', 'ms', 'times count');
+  for (const [index, name] of names.entries())
+    cells(name, (counted * ratios[index]!).toFixed(1), ratios[index]!.toFixed(2));
 }

@@ -40,7 +40,7 @@ export interface Manager {
 /** Counts messages for the managers. */
 export interface Counter {
   readonly estimator: Estimator;
-  /** How many messages were asked for so far. */
+  /** How many counts of a message or text it was asked for so far. */
   asked: number;
   /** As `performance.now` has it; who counts later is stopped. */
   readonly deadline: number;
@@ -48,13 +48,18 @@ export interface Counter {
 
 export class Stopped extends Error {}
 
-/** The estimator, which is asked for one message after another. */
+/** The estimator, which is asked for one message or text after another. */
 function observed(counter: Counter): Estimator {
+  const { estimator } = counter;
   return {
-    ...counter.estimator,
+    ...estimator,
     message: (message) => {
       ask(counter, 1);
-      return counter.estimator.message(message);
+      return estimator.message(message);
+    },
+    text: (text) => {
+      ask(counter, 1);
+      return estimator.text(text);
     },
   };
 }
@@ -77,8 +82,8 @@ function listCounter<T extends object>(
   };
 }
 
-function ask(counter: Counter, messages: number): void {
-  counter.asked += messages;
+function ask(counter: Counter, counts: number): void {
+  counter.asked += counts;
   if (performance.now() > counter.deadline) throw new Stopped();
 }
 
