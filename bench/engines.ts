@@ -276,7 +276,7 @@ async function benchWithoutCounting(): Promise<void> {
 
 const quarter = (text: string): number => text.length >> 2;
 
-const COLD_ROUNDS = 15;
+const COLD_ROUNDS = 9;
 
 /** Each run is a process of its own, in turn with the others. */
 async function benchCold(): Promise<void> {
@@ -288,6 +288,9 @@ async function benchCold(): Promise<void> {
     for (const [index, name] of names.entries()) {
       const child = fork(join(import.meta.dirname, 'assembler.js'));
       const task: Task = { name, other, context };
+      child.once('exit', (code) => {
+        if (code !== 0) throw new Error(`${name} ended with ${code}`);
+      });
       child.send(task);
       const [ms] = (await once(child, 'message')) as [number];
       times[index]!.push(ms);
