@@ -20,7 +20,7 @@ import {
 } from './conversations.ts';
 import { faultOf } from './legal.ts';
 import { type Counter, type Job, type Manager, MANAGERS, Stopped } from './managers.ts';
-import { cells, head, median, medianMs, row } from './measure.ts';
+import { cells, head, median, timeMs } from './measure.ts';
 import { type Context, countContext, STEPS, take } from './ours.ts';
 
 const SHARES = [0.75, 0.5, 0.25] as const;
@@ -222,7 +222,6 @@ async function benchGrowth(estimator: Estimator): Promise<void> {
       const ms = median(rounds.flatMap((times) => times[at] ?? []));
       return ms?.toFixed(1) ?? `over ${LIMIT_MS / 1_000} s`;
     });
-    // Of neighbours in time, so that both had the same machine.
     const growth = median(
       rounds.flatMap((times) => {
         const [short, long] = [times[SHORT_AT], times[LONG_AT]];
@@ -256,12 +255,12 @@ async function timeOf(job: Job): Promise<number | undefined> {
 const ENGINE_RUNS = 31;
 
 async function benchWithoutCounting(): Promise<void> {
-  process.stdout.write('\nassemble for 500 messages of 400,000 characters whose sizes are known\n\n');
   const { system, messages } = large();
   const text = JSON.stringify({ system, messages });
+  process.stdout.write(
+    `\nassemble for 500 messages of 400,000 characters whose sizes are known, beside JSON.parse and JSON.stringify of the same ${Math.round(text.length / 1_000)} kB\n\n`,
+  );
   const parsed = JSON.parse(text) as Conversation;
-  const base = await medianMs(() => JSON.stringify(JSON.parse(text)), ENGINE_RUNS);
-  row(`JSON.parse and JSON.stringify, ${Math.round(text.length / 1_000)} kB`, base);
   const exact = tokenizer(await loadEncoding('o200k_base'));
   const sizes = new Map(parsed.messages.map((message) => [message, exact.message(message)]));
   const estimator: Estimator = {
@@ -270,9 +269,22 @@ async function benchWithoutCounting(): Promise<void> {
     message: (message) => sizes.get(message) ?? quarter(JSON.stringify(message.content)),
   };
   const total = countContext(estimator, parsed);
-  for (const step of STEPS)
-    row(step.name, await medianMs(() => take(step, parsed, total, estimator), ENGINE_RUNS), { name: 'JSON', ms: base });
+  head('', 'ms', 'times JSON');
+  for (const step of STEPS) {
+    const [json, own]: [number[], number[]] = [[], []];
+    for (let run = 0; run < ENGINE_RUNS; run += 1) {
+      json.push(timeMs(() => JSON.stringify(JSON.parse(text))));
+      const start = performance.now();
+      await take(step, parsed, total, estimator);
+      own.push(performance.now() - start);
+    }
+    cells(step.name, median(own)!.toFixed(2), ratioOf(own, json).toFixed(2));
+  }
 }
+
+/** The median of ratios of neighbours in time, so that both had the same machine. */
+const ratioOf = (times: readonly number[], bases: readonly number[]): number =>
+  median(times.map((ms, index) => ms / bases[index]!))!;
 
 const quarter = (text: string): number => text.length >> 2;
 
@@ -280,26 +292,48 @@ const COLD_ROUNDS = 9;
 
 /** Each run is a process of its own, in turn with the others. */
 async function benchCold(): Promise<void> {
-  process.stdout.write('\nThe same counted by o200k_base, texts that the process never saw\n\n');
+  process.stdout.write(
+    '\nThe same with texts that have to be counted by o200k_base and that the process never saw, beside count\n\n',
+  );
   const [other, context] = [large(), large()];
   const names = ['count', ...STEPS.map(({ name }) => name)];
   const times = names.map((): number[] => []);
   for (let round = 0; round < COLD_ROUNDS; round += 1) {
     for (const [index, name] of names.entries()) {
       const child = fork(join(import.meta.dirname, 'assembler.js'));
-      const task: Task = { name, other, context };
       child.once('exit', (code) => {
         if (code !== 0) throw new Error(`${name} ended with ${code}`);
       });
+      const task: Task = { name, other, context };
       child.send(task);
       const [ms] = (await once(child, 'message')) as [number];
       times[index]!.push(ms);
     }
   }
-  // Of neighbours in time, so that both had the same machine.
-  const ratios = times.map((own) => median(own.map((ms, round) => ms / times[0]![round]!))!);
-  const counted = median(times[0]!)!;
-  head('', 'ms', 'times count');
-  for (const [index, name] of names.entries())
-    cells(name, (counted * ratios[index]!).toFixed(1), ratios[index]!.toFixed(2));
+  head('', 'ms', 'times count', 'characters counted, times those of count');
+  const characters = await countedCharacters(context);
+  for (const [index, name] of names.entries()) {
+    const own = times[index]!;
+    const [ms, ratio] = [median(own)!, ratioOf(own, times[0]!)];
+    cells(name, ms.toFixed(1), ratio.toFixed(2), ((characters[index] ?? 0) / (characters[0] ?? 0)).toFixed(2));
+  }
+}
+
+/** Of count first, then of each step. */
+async function countedCharacters(context: Context): Promise<number[]> {
+  const encoding = await loadEncoding('o200k_base');
+  let counted = 0;
+  const count = (text: string): number => {
+    counted += text.length;
+    return encoding.count(text);
+  };
+  const estimator = tokenizer({ ...encoding, count });
+  const tokens = countContext(estimator, context);
+  const characters = [counted];
+  for (const step of STEPS) {
+    counted = 0;
+    await take(step, context, tokens, estimator);
+    characters.push(counted);
+  }
+  return characters;
 }
