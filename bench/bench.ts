@@ -1,14 +1,11 @@
 /** `npm run bench [-- name]`: medians, and ratios to a named limit or peer measured in the same run. */
-import { benchCall } from './call.ts';
-import { benchFidelity } from './fidelity.ts';
-import { benchEngines } from './engines.ts';
-import { benchTokenizer } from './tokenizer.ts';
 
+/** Each loads what it measures when its turn comes. */
 const benches: Readonly<Record<string, () => Promise<void>>> = {
-  call: benchCall,
-  fidelity: benchFidelity,
-  engines: benchEngines,
-  tokenizer: benchTokenizer,
+  call: async () => (await import('./call.ts')).benchCall(),
+  tokenizer: async () => (await import('./tokenizer.ts')).benchTokenizer(),
+  engines: async () => (await import('./engines.ts')).benchEngines(),
+  fidelity: async () => (await import('./fidelity.ts')).benchFidelity(),
 };
 
 const wanted = process.argv.slice(2);

@@ -1,399 +1,339 @@
 /**
- * assemble beside packages that make conversations smaller: whether what comes out is legal, fits, and still has what it must
- * have; how the time grows; and what the engine costs beside reading the request and beside counting.
+ * What makes a conversation fit a budget, ours beside others that do it without a model: whether a provider takes what comes
+ * out, whether it fits, what it keeps, how long it takes and how that grows. All count by the same counter.
  */
-import { assemble } from '../src/engines/assemble.ts';
-import { DEFAULT_CONFIG } from '../src/engines/config.ts';
-import { count } from '../src/engines/count.ts';
-import { type Estimator, heuristic, tokenizer } from '../src/engines/estimator.ts';
-import { deterministicSummarizer } from '../src/engines/summary.ts';
-import { loadEncoding } from '../src/tokenizer/encoding.ts';
+import { fork } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { type Estimator, tokenizer } from '../src/engines/estimator.ts';
 import type { AgentMessage } from '../src/transcript/message.ts';
-import { placeResults } from '../src/transcript/results.ts';
-import { resultText } from '../src/transcript/walk.ts';
-import { readTranscript, TRANSCRIPTS } from '../test/transcripts.ts';
-import { cells, head, median } from './measure.ts';
-import { PEERS, type Shrink, type Turn } from './peers.ts';
+import { beginsTurn } from '../src/transcript/results.ts';
+import { loadEncoding } from '../src/tokenizer/encoding.ts';
+import type { Task } from './assembler.ts';
+import {
+  type Conversation,
+  faultyConversations,
+  large,
+  madeConversation,
+  madeConversations,
+  realConversations,
+} from './conversations.ts';
+import { faultOf } from './legal.ts';
+import { type Counter, type Job, type Manager, MANAGERS, Stopped } from './managers.ts';
+import { cells, head, median, timeMs } from './measure.ts';
+import { type Context, countContext, STEPS, take } from './ours.ts';
 
 const SHARES = [0.75, 0.5, 0.25] as const;
-const OURS = 'assemble';
-/** A peer that has taken so long for one conversation is not asked for a longer one. */
-const ENOUGH_MS = 5_000;
-
-const estimator = tokenizer(await loadEncoding('o200k_base'));
+const RUNS = 3;
 
 export async function benchEngines(): Promise<void> {
-  await benchLegality();
-  await benchGrowth();
+  const estimator = tokenizer(await loadEncoding('o200k_base'));
+  await benchOutcomes(estimator);
+  await benchGrowth(estimator);
   await benchWithoutCounting();
-  await benchWithCounting();
+  await benchCold();
 }
 
 // What comes out
 
 interface Verdict {
-  readonly legal: boolean;
-  readonly fits: boolean;
-  readonly lastUser: boolean;
-  readonly system: boolean;
-  readonly firstChanged: number;
+  readonly refused: boolean;
+  /** Nothing to say against it. */
+  readonly isGood: boolean;
+  /** Tokens, as a share of the budget. */
+  readonly filled: number;
+  readonly fault: string | undefined;
+  readonly overBudget: boolean;
+  readonly lostUser: boolean;
+  readonly lostSystem: boolean;
+  /** Of the messages, without the system prompt; undefined where all are as they were. */
+  readonly firstChanged: number | undefined;
   readonly ms: number;
 }
 
-async function benchLegality(): Promise<void> {
-  const inputs = TRANSCRIPTS.map((name) => ({ name, turns: turnsOf(name) })).filter(({ turns }) => isLegal(turns));
-  const verdicts = new Map<string, Verdict[]>();
-  let refused = 0;
-  for (const { turns } of inputs) {
-    const prompt = total(turns.filter(({ role }) => role === 'system'));
+interface Outcomes {
+  /** Whether the conversation was legal as it was given. */
+  readonly legal: boolean;
+  readonly verdicts: readonly Verdict[];
+}
+
+async function benchOutcomes(estimator: Estimator): Promise<void> {
+  const conversations = [...realConversations(), ...faultyConversations(), ...madeConversations()];
+  const rows: Outcomes[] = [];
+  process.stdout.write(
+    `\n${MANAGERS.map(({ short, name }) => `${short}: ${name}`).join('; ')}.\n` +
+      '`ok`: legal and within the budget, with the system prompt and the last user message. Else: I illegal, B over the budget, U without the last ' +
+      'user message, S without the system prompt, R: it said that nothing fits. Then the first message that is not as it was, and milliseconds.\n\n',
+  );
+  head('conversation, messages, budget in tokens', ...MANAGERS.map(({ short }) => short));
+  for (const conversation of conversations) {
+    const total = countContext(estimator, conversation);
+    const legal = faultOf(conversation.messages, false) === undefined;
     for (const share of SHARES) {
-      // The system prompt has to stay, so the conversation is what has to become smaller.
-      const budget = prompt + Math.floor((total(turns) - prompt) * share);
-      for (const [name, shrink] of Object.entries<Shrink>({ [OURS]: ours, ...PEERS })) {
-        const start = performance.now();
-        const out = await shrink(turns, budget, countTurn);
-        const ms = performance.now() - start;
-        if (name === OURS && out.length === 0) refused += 1;
-        else verdicts.set(name, [...(verdicts.get(name) ?? []), judge(turns, out, budget, ms)]);
-      }
+      const budget = Math.floor(total * share);
+      const verdicts: Verdict[] = [];
+      for (const manager of MANAGERS) verdicts.push(await judge(manager, conversation, budget, estimator));
+      rows.push({ legal, verdicts });
+      const name = `${conversation.name}${legal ? '' : '*'}, ${conversation.messages.length}, ${budget}`;
+      cells(name, ...verdicts.map(cellOf));
     }
   }
-  process.stdout.write(
-    `\n${inputs.length} conversations, each to be brought to ${SHARES.map((share) => `${share * 100} %`).join(', ')} of its tokens\n\n`,
-  );
+  process.stdout.write('\n*: illegal as it was given.\n\n');
+  showTotals(rows);
+}
+
+function showTotals(rows: readonly Outcomes[]): void {
+  const [sound, faulty] = [rows.filter(({ legal }) => legal), rows.filter(({ legal }) => !legal)];
   head(
-    '',
-    'answers',
-    'illegal',
+    `${rows.length} cases`,
+    'legal, in budget, nothing lost',
+    `illegal, of ${sound.length} that were legal`,
+    `illegal, of ${faulty.length} that were not`,
     'over the budget',
-    'without the last user message',
-    'without the system prompt',
-    'first change at',
+    'nothing fits, it says',
+    'though another one fits',
+    'lost the last user message',
+    'lost the system prompt',
+    'budget filled, median',
     'ms, worst',
   );
-  for (const [name, list] of verdicts) {
-    const failing = (what: 'legal' | 'fits' | 'lastUser' | 'system'): string =>
-      String(list.filter((verdict) => !verdict[what]).length);
-    const changed = `${Math.round(100 * median(list.map(({ firstChanged }) => firstChanged)))} %`;
-    const worst = Math.max(...list.map(({ ms }) => ms)).toFixed(1);
+  for (const [index, { name }] of MANAGERS.entries()) {
+    const count = (of: readonly Outcomes[], is: (verdict: Verdict) => boolean): string =>
+      String(of.filter(({ verdicts }) => is(verdicts[index]!)).length);
+    const possible = rows.filter(({ verdicts }) => verdicts.some(({ isGood }) => isGood));
+    const answers = rows.map(({ verdicts }) => verdicts[index]!).filter(({ refused }) => !refused);
     cells(
       name,
-      String(list.length),
-      failing('legal'),
-      failing('fits'),
-      failing('lastUser'),
-      failing('system'),
-      changed,
-      worst,
+      count(rows, ({ isGood }) => isGood),
+      count(sound, ({ fault }) => fault !== undefined),
+      count(faulty, ({ fault }) => fault !== undefined),
+      count(rows, ({ overBudget }) => overBudget),
+      count(rows, ({ refused }) => refused),
+      count(possible, ({ refused }) => refused),
+      count(rows, ({ lostUser }) => lostUser),
+      count(rows, ({ lostSystem }) => lostSystem),
+      `${Math.round(100 * (median(answers.map(({ filled }) => filled)) ?? 0))} %`,
+      Math.max(...rows.map(({ verdicts }) => verdicts[index]!.ms)).toFixed(1),
     );
   }
-  process.stdout.write(
-    `\n${OURS} refused ${refused} that nothing can make fit. The first change is the median of where it stands in the messages.\n`,
+  const faults = sound.flatMap(({ verdicts }) =>
+    verdicts.flatMap(({ fault }, index) =>
+      fault === undefined ? [] : [`${MANAGERS[index]!.short}: ${fault.replace(/^\d+/, 'a message')}`],
+    ),
   );
+  const each = [...new Set(faults)].map((fault) => `${fault} (${faults.filter((other) => other === fault).length})`);
+  process.stdout.write(`\nWhat was illegal of the legal ones: ${each.join('; ') || 'nothing'}.\n`);
 }
 
-/** The neutral form; where the other packages cannot hold results in a user message, these become messages. */
-function turnsOf(name: (typeof TRANSCRIPTS)[number]): Turn[] {
-  const { messages, system_prompt } = readTranscript(name);
-  const places = placeResults(messages);
-  const names = new Map(places.map(({ message, block, function_id }) => [`${message}/${block}`, function_id ?? '']));
-  const system: Turn[] = system_prompt ? [{ role: 'system', text: system_prompt }] : [];
-  return [
-    ...system,
-    ...messages.flatMap((message, index): Turn[] => {
-      const text = message.content.map((block) => (block.type === 'text' ? block.text : '')).join('\n');
-      switch (message.role) {
-        case 'custom':
-          return [];
-        case 'function_result':
-          return [
-            {
-              role: 'result',
-              id: message.function_call_id,
-              name: message.function_id,
-              text: resultText(message.content),
-            },
-          ];
-        case 'assistant': {
-          const calls = message.content.flatMap((block) =>
-            block.type === 'function_call'
-              ? [{ id: block.id, name: block.function_id, input: block.arguments ?? {} }]
-              : [],
-          );
-          return text === '' && calls.length === 0 ? [] : [{ role: 'assistant', text, calls }];
-        }
-        case 'user': {
-          const results = message.content.flatMap((block, at): Turn[] => {
-            if (block.type !== 'function_result') return [];
-            const called = names.get(`${index}/${at}`) ?? '';
-            return [{ role: 'result', id: block.function_call_id, name: called, text: resultText(block.content) }];
-          });
-          return text === '' ? results : [...results, { role: 'user', text }];
-        }
-      }
-    }),
-  ];
-}
-
-function toMessage(turn: Turn): AgentMessage {
-  const text = (said: string) => (said === '' ? [] : [{ type: 'text' as const, text: said }]);
-  switch (turn.role) {
-    case 'system':
-    case 'user':
-      return { role: 'user', content: text(turn.text), timestamp: 0 };
-    case 'assistant': {
-      const calls = turn.calls.map(({ id, name, input }) => ({
-        type: 'function_call' as const,
-        id,
-        function_id: name,
-        arguments: input,
-      }));
-      return {
-        role: 'assistant',
-        content: [...text(turn.text), ...calls],
-        timestamp: 0,
-        model: '',
-        provider: '',
-        stop_reason: 'end',
-      };
-    }
-    case 'result':
-      return {
-        role: 'function_result',
-        function_call_id: turn.id,
-        function_id: turn.name,
-        content: text(turn.text),
-        timestamp: 0,
-      };
+async function judge(
+  manager: Manager,
+  conversation: Conversation,
+  budget: number,
+  estimator: Estimator,
+): Promise<Verdict> {
+  const counter: Counter = { estimator, asked: 0, deadline: Infinity };
+  const times: number[] = [];
+  let job: Job | undefined;
+  let context: Context | undefined;
+  for (let run = 0; run <= RUNS; run += 1) {
+    job = manager.prepare(conversation, budget, counter);
+    const start = performance.now();
+    const read = await job.run();
+    if (run > 0) times.push(performance.now() - start);
+    context = read();
   }
-}
-
-function toTurn(message: AgentMessage): Turn {
-  const text = resultText(message.content);
-  if (message.role === 'function_result')
-    return { role: 'result', id: message.function_call_id, name: message.function_id, text };
-  if (message.role !== 'assistant') return { role: 'user', text };
-  const calls = message.content.flatMap((block) =>
-    block.type === 'function_call' ? [{ id: block.id, name: block.function_id, input: block.arguments }] : [],
-  );
-  return { role: 'assistant', text, calls };
-}
-
-function countTurn(turn: Turn): number {
-  return turn.role === 'system' ? estimator.text(turn.text) : estimator.message(toMessage(turn));
-}
-const total = (turns: readonly Turn[]): number =>
-  turns.reduce((sum, turn) => sum + countTurn(turn), 0) + estimator.replyPrimingTokens;
-
-const ours: Shrink = async (turns, budget) => {
-  const messages = turns.flatMap((turn) => (turn.role === 'system' ? [] : [toMessage(turn)]));
-  const system_prompt = turns.map((turn) => (turn.role === 'system' ? turn.text : '')).join('');
-  const assembled = await run(messages, budget, estimator, system_prompt);
-  if (assembled.kind !== 'fits') return [];
-  const { result } = assembled;
-  const prompt: Turn[] = result.system_prompt === '' ? [] : [{ role: 'system', text: result.system_prompt }];
-  return [...prompt, ...result.messages.map(toTurn)];
-};
-
-const run = (messages: readonly AgentMessage[], budget: number, by: Estimator, system_prompt = '') =>
-  assemble(
-    { messages, system_prompt, model: { id: '' }, options: { reserved_tokens: 0 } },
-    {
-      config: DEFAULT_CONFIG,
-      model: { resolved: 'inline', limits: { context_window: budget, max_output_tokens: 0 } },
-      estimator: by,
-      summarizer: deterministicSummarizer,
-      withLease: (work) => work(),
-      pause: async () => {},
-    },
-  );
-
-function judge(before: readonly Turn[], after: readonly Turn[], budget: number, ms: number): Verdict {
-  const [system] = before;
-  const lastUser = before.findLast(({ role }) => role === 'user');
-  const spoken = (turns: readonly Turn[]) =>
-    turns.filter(({ role }) => role !== 'system').map((turn) => JSON.stringify(turn));
-  const [was, is] = [spoken(before), spoken(after)];
-  const changed = was.findIndex((turn, index) => turn !== is[index]);
+  const { messages } = job!;
+  const ms = median(times)!;
+  const none = { fault: undefined, overBudget: false, lostUser: false, lostSystem: false, firstChanged: undefined };
+  if (!context) return { ...none, refused: true, isGood: false, filled: 0, ms };
+  const lastUser = messages.findLast(beginsTurn);
+  const filled = countContext(estimator, context) / budget;
+  const fault = faultOf(context.messages, messages[0]?.role === 'user');
+  const overBudget = filled > 1;
+  const lostUser = lastUser !== undefined && !context.messages.some((message) => isSame(message, lastUser));
+  const lostSystem = !context.system.startsWith(conversation.system.trimEnd());
   return {
-    legal: isLegal(after),
-    fits: total(after) <= budget,
-    lastUser: lastUser === undefined || after.some((turn) => turn.role === 'user' && turn.text === lastUser.text),
-    system:
-      system?.role !== 'system' ||
-      after.some((turn) => turn.role === 'system' && turn.text.startsWith(system.text.trimEnd())),
-    firstChanged: (changed < 0 ? was.length : changed) / was.length,
+    refused: false,
+    isGood: fault === undefined && !overBudget && !lostUser && !lostSystem,
+    filled,
+    fault,
+    overBudget,
+    lostUser,
+    lostSystem,
+    firstChanged: firstChanged(messages, context.messages),
     ms,
   };
 }
 
-/**
- * What OpenAI's and Anthropic's APIs both take: not empty, no empty message, a user or the assistant first, each result after the
- * assistant message with its call with nothing but results in between, each call answered unless it is in the last message.
- */
-function isLegal(turns: readonly Turn[]): boolean {
-  const spoken = turns.filter(({ role }) => role !== 'system');
-  let open = new Set<string>();
-  for (const turn of spoken) {
-    if (turn.role === 'result') {
-      if (!open.delete(turn.id)) return false;
-      continue;
-    }
-    if (open.size > 0 || (turn.text === '' && !('calls' in turn && turn.calls.length > 0))) return false;
-    if (turn.role === 'assistant') open = new Set(turn.calls.map(({ id }) => id));
-  }
-  return spoken.length > 0 && (open.size === 0 || spoken.at(-1)?.role === 'assistant');
+function firstChanged(before: readonly AgentMessage[], after: readonly AgentMessage[]): number | undefined {
+  const index = before.findIndex((message, at) => after[at] === undefined || !isSame(message, after[at]));
+  return index < 0 ? undefined : index;
 }
 
-// How long it takes
+function isSame(a: AgentMessage, b: AgentMessage): boolean {
+  const id = (message: AgentMessage) => (message.role === 'function_result' ? message.function_call_id : '');
+  return a === b || (a.role === b.role && id(a) === id(b) && JSON.stringify(a.content) === JSON.stringify(b.content));
+}
 
-const GROWTH_MESSAGES = [100, 500, 1_000, 2_500, 5_000] as const;
-const GROWTH_BUDGET = 20_000;
+function cellOf({ refused, fault, overBudget, lostUser, lostSystem, firstChanged: changed, ms }: Verdict): string {
+  const flags = [refused && 'R', fault !== undefined && 'I', overBudget && 'B', lostUser && 'U', lostSystem && 'S'];
+  return `${flags.filter(Boolean).join('') || 'ok'} ${changed ?? '-'} ${ms.toFixed(1)}`;
+}
 
-/** A real session as often as it takes, each time with ids and words of its own. */
-function longSession(messages: number, salt = ''): AgentMessage[] {
-  const { messages: session } = readTranscript('01-pi-large-session');
-  return Array.from({ length: messages }, (_, index) => {
-    const round = `${salt}${Math.floor(index / session.length)}`;
-    const text = JSON.stringify(session[index % session.length]).replaceAll(
-      /"(id|function_call_id)":"/g,
-      `$&${round}_`,
-    );
-    return JSON.parse(salt === '' ? text : text.replaceAll(/(?<=[a-z] )(?=[a-z])/g, `${salt} `)) as AgentMessage;
+// How it grows
+
+const LENGTHS = [100, 500, 1_000, 2_500, 5_000] as const;
+/** Of LENGTHS, between which the growth is taken: of the first one, what every call takes is too large a part. */
+const [SHORT_AT, LONG_AT] = [1, 4] as const;
+const GROWTH_SHARE = 0.5;
+const GROWTH_ROUNDS = 7;
+/** Who has worked so long on one length is stopped and gets no longer one; who has on a round gets no other round. */
+const LIMIT_MS = 20_000;
+const ROUND_LIMIT_MS = 3_000;
+
+async function benchGrowth(estimator: Estimator): Promise<void> {
+  process.stdout.write(
+    `\nMilliseconds for an agent's conversation at half of its tokens, by what power of the length they grow from ${LENGTHS[SHORT_AT]} messages on, and how many counts of a message or text were asked for\n\n`,
+  );
+  const titles = LENGTHS.map((length) => `${length.toLocaleString('en')} messages`);
+  head('', ...titles, 'growth', `counts for ${LENGTHS[LONG_AT].toLocaleString('en')}`);
+  const tasks = LENGTHS.map((length) => {
+    const conversation = madeConversation('', { length, rounds: 9 });
+    return { conversation, budget: Math.floor(countContext(estimator, conversation) * GROWTH_SHARE) };
   });
-}
-
-async function medianOf(runs: number, work: () => Promise<unknown>): Promise<number> {
-  const times: number[] = [];
-  for (let index = 0; index < runs && (times.at(-1) ?? 0) < LONG_MS; index += 1) {
-    const start = performance.now();
-    await work();
-    times.push(performance.now() - start);
-  }
-  return median(times);
-}
-
-/** What has taken so long once is not run again. */
-const LONG_MS = 500;
-
-async function benchGrowth(): Promise<void> {
-  process.stdout.write(`\nMilliseconds to bring so many messages to ${GROWTH_BUDGET} tokens, counts known\n\n`);
-  head('', ...GROWTH_MESSAGES.map((messages) => messages.toLocaleString('en')), 'growth');
-  for (const [name, shrink] of Object.entries<Shrink | undefined>({ [OURS]: undefined, ...PEERS })) {
-    const times: number[] = [];
-    for (const length of GROWTH_MESSAGES) {
-      if ((times.at(-1) ?? 0) > ENOUGH_MS) break;
-      const messages = longSession(length);
-      const turns = messages.map(toTurn);
-      const known = withSizes(messages);
-      const sizes = new Map(turns.map((turn) => [JSON.stringify(turn), heuristic.message(toMessage(turn))]));
-      const look = (turn: Turn): number => sizes.get(JSON.stringify(turn)) ?? 4;
-      times.push(
-        await medianOf(5, () => (shrink ? shrink(turns, GROWTH_BUDGET, look) : run(messages, GROWTH_BUDGET, known))),
-      );
+  for (const manager of MANAGERS) {
+    const rounds: number[][] = [];
+    let asked: number | undefined;
+    for (let round = 0; round <= GROWTH_ROUNDS; round += 1) {
+      const times: number[] = [];
+      for (const { conversation, budget } of tasks) {
+        const counter: Counter = { estimator, asked: 0, deadline: performance.now() + LIMIT_MS };
+        const ms = await timeOf(manager.prepare(conversation, budget, counter));
+        if (ms === undefined) break;
+        times.push(ms);
+        asked = times.length === LENGTHS.length ? counter.asked : undefined;
+      }
+      // The first one is for the compiler, unless there is no time for another.
+      const isLast = times.length < LENGTHS.length || times.reduce((sum, ms) => sum + ms, 0) > ROUND_LIMIT_MS;
+      if (round > 0 || isLast) rounds.push(times);
+      if (isLast) break;
     }
-    const [first = Number.NaN] = times.slice(1);
-    const growth =
-      Math.log((times.at(-1) ?? Number.NaN) / first) /
-      Math.log((GROWTH_MESSAGES[times.length - 1] ?? 1) / GROWTH_MESSAGES[1]);
-    const shown = GROWTH_MESSAGES.map((_, index) => times[index]?.toFixed(1) ?? `not tried`);
-    cells(name, ...shown, times.length > 2 ? growth.toFixed(2) : 'too slow to say');
+    const shown = LENGTHS.map((_, at) => {
+      const ms = median(rounds.flatMap((times) => times[at] ?? []));
+      return ms?.toFixed(1) ?? `over ${LIMIT_MS / 1_000} s`;
+    });
+    const growth = median(
+      rounds.flatMap((times) => {
+        const [short, long] = [times[SHORT_AT], times[LONG_AT]];
+        if (short === undefined || long === undefined) return [];
+        return [Math.log(long / short) / Math.log(LENGTHS[LONG_AT] / LENGTHS[SHORT_AT])];
+      }),
+    );
+    cells(
+      manager.name,
+      ...shown,
+      growth?.toFixed(2) ?? 'not measured, it was stopped',
+      asked?.toLocaleString('en') ?? 'not known, it was stopped',
+    );
   }
 }
 
-/** An estimator that knows what each message counts, so that nothing but the engine takes time. */
-function withSizes(messages: readonly AgentMessage[]): Estimator {
-  const sizes = new Map(messages.map((message) => [message, heuristic.message(message)]));
-  return {
-    ...heuristic,
-    message: (message) => sizes.get(message) ?? heuristic.message(message),
-    text: (text) => text.length >> 2,
-    textOf: (_, tokens) => tokens,
-  };
+/** Undefined if it was stopped. */
+async function timeOf(job: Job): Promise<number | undefined> {
+  const start = performance.now();
+  try {
+    await job.run();
+  } catch (error) {
+    if (error instanceof Stopped) return undefined;
+    throw error;
+  }
+  return performance.now() - start;
 }
 
-const MESSAGES = 500;
-const BODY_CHARS = 400_000;
+// What the engine itself takes
+
+const ENGINE_RUNS = 31;
 
 async function benchWithoutCounting(): Promise<void> {
-  const messages = fitted(longSession(MESSAGES));
-  const body = JSON.stringify(messages);
-  const json = await medianOf(21, async () => JSON.stringify(JSON.parse(body)));
+  const { system, messages } = large();
+  const text = JSON.stringify({ system, messages });
   process.stdout.write(
-    `\n${MESSAGES} messages, ${body.length} characters, counts given: how many times JSON.parse and JSON.stringify of the same body (${json.toFixed(1)} ms)\n\n`,
+    `\nassemble for 500 messages of 400,000 characters whose sizes are known, beside JSON.parse and JSON.stringify of the same ${Math.round(text.length / 1_000)} kB\n\n`,
   );
-  head('what is done', 'times');
-  const known = withSizes(messages);
-  const tokens = messages.reduce((sum, message) => sum + known.message(message), 0);
-  const without = { allow_compaction: false };
-  for (const [what, budget, options] of [
-    ['it fits', tokens, {}],
-    ['pruned', Math.floor(tokens * 0.9), without],
-    ['reduced', Math.floor(tokens * 0.5), without],
-    ['pruned and compacted', GROWTH_BUDGET, {}],
-  ] as const) {
-    const ms = await medianOf(21, () => runWith(messages, budget, known, options));
-    cells(what, (ms / json).toFixed(2));
-  }
-}
-
-const runWith = (messages: readonly AgentMessage[], budget: number, by: Estimator, options: object) =>
-  assemble(
-    { messages, model: { id: '' }, options: { reserved_tokens: 0, ...options } },
-    {
-      config: { ...DEFAULT_CONFIG, protect_recent_tokens: 0, min_free_tokens: 1 },
-      model: { resolved: 'inline', limits: { context_window: budget, max_output_tokens: 0 } },
-      estimator: by,
-      summarizer: deterministicSummarizer,
-      withLease: (work) => work(),
-      pause: async () => {},
-    },
-  );
-
-/** With results cut so that all of it has about BODY_CHARS characters. */
-function fitted(messages: readonly AgentMessage[]): AgentMessage[] {
-  const share = BODY_CHARS / JSON.stringify(messages).length;
-  return messages.map((message) =>
-    message.role !== 'function_result'
-      ? message
-      : {
-          ...message,
-          content: message.content.map((block) =>
-            block.type === 'text'
-              ? { ...block, text: block.text.slice(0, Math.ceil(block.text.length * share)) }
-              : block,
-          ),
-        },
-  );
-}
-
-/** Every run has words that no run before it had. */
-async function benchWithCounting(): Promise<void> {
-  process.stdout.write(
-    '\nThe same, counted by o200k_base, texts seen for the first time: how many times as long as count\n\n',
-  );
-  head('what is done', 'times');
-  let salt = 0;
-  const fresh = (): AgentMessage[] => fitted(longSession(MESSAGES, `w${(salt += 1).toString(36)}q`));
-  const timed = async (work: (messages: AgentMessage[]) => Promise<unknown>): Promise<number> => {
-    const times: number[] = [];
-    for (let index = 0; index < 9; index += 1) {
-      const messages = fresh();
-      times.push(await medianOf(1, () => work(messages)));
-    }
-    return median(times);
+  const parsed = JSON.parse(text) as Conversation;
+  const exact = tokenizer(await loadEncoding('o200k_base'));
+  const sizes = new Map(parsed.messages.map((message) => [message, exact.message(message)]));
+  const estimator: Estimator = {
+    ...exact,
+    text: quarter,
+    message: (message) => sizes.get(message) ?? quarter(JSON.stringify(message.content)),
   };
-  const counting = (messages: AgentMessage[]) => count({ messages, model: { id: '' } }, estimator, async () => {});
-  await timed(counting);
-  const counted = await timed(counting);
-  const tokens = (await counting(fresh())).tokens;
-  for (const [what, budget, options] of [
-    ['it fits', 2 * tokens, {}],
-    ['pruned', Math.floor(tokens * 0.95), { allow_compaction: false }],
-    ['reduced', Math.floor(tokens * 0.5), { allow_compaction: false }],
-    ['pruned and compacted', GROWTH_BUDGET, {}],
-  ] as const) {
-    const ms = await timed((messages) => runWith(messages, budget, estimator, options));
-    cells(what, (ms / counted).toFixed(2));
+  const total = countContext(estimator, parsed);
+  head('', 'ms', 'times JSON');
+  for (const step of STEPS) {
+    const [json, own]: [number[], number[]] = [[], []];
+    for (let run = 0; run < ENGINE_RUNS; run += 1) {
+      json.push(timeMs(() => JSON.stringify(JSON.parse(text))));
+      const start = performance.now();
+      await take(step, parsed, total, estimator);
+      own.push(performance.now() - start);
+    }
+    cells(step.name, median(own)!.toFixed(2), ratioOf(own, json).toFixed(2));
   }
+}
+
+/** The median of ratios of neighbours in time, so that both had the same machine. */
+const ratioOf = (times: readonly number[], bases: readonly number[]): number =>
+  median(times.map((ms, index) => ms / bases[index]!))!;
+
+const quarter = (text: string): number => text.length >> 2;
+
+const COLD_ROUNDS = 9;
+
+/** Each run is a process of its own, in turn with the others. */
+async function benchCold(): Promise<void> {
+  process.stdout.write(
+    '\nThe same with texts that have to be counted by o200k_base and that the process never saw, beside count\n\n',
+  );
+  const [other, context] = [large(), large()];
+  const names = ['count', ...STEPS.map(({ name }) => name)];
+  const times = names.map((): number[] => []);
+  for (let round = 0; round < COLD_ROUNDS; round += 1) {
+    for (const [index, name] of names.entries()) {
+      const child = fork(join(import.meta.dirname, 'assembler.js'));
+      child.once('exit', (code) => {
+        if (code !== 0) throw new Error(`${name} ended with ${code}`);
+      });
+      const task: Task = { name, other, context };
+      child.send(task);
+      const [ms] = (await once(child, 'message')) as [number];
+      times[index]!.push(ms);
+    }
+  }
+  head('', 'ms', 'times count', 'characters counted, times those of count');
+  const characters = await countedCharacters(context);
+  for (const [index, name] of names.entries()) {
+    const own = times[index]!;
+    const [ms, ratio] = [median(own)!, ratioOf(own, times[0]!)];
+    cells(name, ms.toFixed(1), ratio.toFixed(2), ((characters[index] ?? 0) / (characters[0] ?? 0)).toFixed(2));
+  }
+}
+
+/** Of count first, then of each step. */
+async function countedCharacters(context: Context): Promise<number[]> {
+  const encoding = await loadEncoding('o200k_base');
+  let counted = 0;
+  const count = (text: string): number => {
+    counted += text.length;
+    return encoding.count(text);
+  };
+  const estimator = tokenizer({ ...encoding, count });
+  const tokens = countContext(estimator, context);
+  const characters = [counted];
+  for (const step of STEPS) {
+    counted = 0;
+    await take(step, context, tokens, estimator);
+    characters.push(counted);
+  }
+  return characters;
 }
