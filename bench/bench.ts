@@ -1,8 +1,12 @@
 /** `npm run bench [-- name]`: medians, and ratios to a named limit or peer measured in the same run. */
-import { benchCall } from './call.ts';
-import { benchTokenizer } from './tokenizer.ts';
 
-const benches: Readonly<Record<string, () => Promise<void>>> = { call: benchCall, tokenizer: benchTokenizer };
+/** Each loads what it measures when its turn comes. */
+const benches: Readonly<Record<string, () => Promise<void>>> = {
+  call: async () => (await import('./call.ts')).benchCall(),
+  tokenizer: async () => (await import('./tokenizer.ts')).benchTokenizer(),
+  engines: async () => (await import('./engines.ts')).benchEngines(),
+  fidelity: async () => (await import('./fidelity.ts')).benchFidelity(),
+};
 
 const wanted = process.argv.slice(2);
 for (const name of wanted.length > 0 ? wanted : Object.keys(benches)) {

@@ -60,7 +60,7 @@ function answer(count: Count, texts: readonly string[], say: (said: Said) => voi
     const warm: number[] = [];
     do warm.push(timeMs(() => count(text)));
     while (warm.length < WARM_RUNS && !enough());
-    say({ warmMs: median(warm) });
+    say({ warmMs: median(warm)! });
     if (enough()) break;
   }
   say('done');

@@ -1,8 +1,8 @@
 /** Medians of repeated runs, and rows that show them beside a base. */
 
-/** The upper one of the two in the middle where there are two; NaN for none. */
-export function median(values: readonly number[]): number {
-  return values.toSorted((a, b) => a - b)[values.length >> 1] ?? Number.NaN;
+/** The upper one of the two in the middle where there are two; undefined for none. */
+export function median(values: readonly number[]): number | undefined {
+  return values.toSorted((a, b) => a - b)[values.length >> 1];
 }
 
 /** Milliseconds that one call takes. */
@@ -12,7 +12,7 @@ export function timeMs(run: () => unknown): number {
   return performance.now() - start;
 }
 
-/** Median milliseconds of `runs` runs, after one that is not counted. */
+/** Median milliseconds of `runs` runs, at least one, after one that is not counted. */
 export async function medianMs(run: () => unknown, runs = 11): Promise<number> {
   await run();
   const times: number[] = [];
@@ -21,7 +21,7 @@ export async function medianMs(run: () => unknown, runs = 11): Promise<number> {
     await run();
     times.push(performance.now() - start);
   }
-  return median(times);
+  return median(times)!;
 }
 
 /** One line: what, how long, and how it stands to `base`. */

@@ -45,8 +45,8 @@ interface Times {
 interface Row {
   readonly kind: string;
   readonly characters: number;
-  /** By what power of the length the time of ours grows; the same in all rows of a kind. */
-  readonly growth: number;
+  /** By what power of the length the time of ours grows; the same in all rows of a kind, undefined if it was not measured. */
+  readonly growth: number | undefined;
   /** For every round and every counter, ours being the first; a slow peer takes part in the first round only. */
   readonly rounds: readonly (readonly Times[])[];
 }
@@ -83,6 +83,8 @@ async function startCounter(name: CounterName): Promise<Counter> {
     } catch (error) {
       if (!signal.aborted) throw error;
       stop();
+      // The timer can be a little early.
+      leftMs = 0;
       return { ...times, stoppedMs: performance.now() - since };
     } finally {
       leftMs -= performance.now() - start;
@@ -96,13 +98,15 @@ export async function benchTokenizer(): Promise<void> {
   await benchLoad();
   process.stdout.write('\nHow many times as long as ours, the first time a text is seen / again\n\n');
   head('text', 'characters', 'ours, ms', ...PEERS, 'growth of ours');
-  const ordinary = await rowsOf(ORDINARY, SIZES);
-  const unbroken = await rowsOf(UNBROKEN, UNBROKEN_SIZES);
+  /** What was not measured, and why: sentences. */
+  const missing: string[] = [];
+  const ordinary = await rowsOf(ORDINARY, SIZES, missing);
+  const unbroken = await rowsOf(UNBROKEN, UNBROKEN_SIZES, missing);
   const rows = [...ordinary, ...unbroken];
   const long = unbroken.filter(({ characters }) => characters === UNBROKEN_LENGTH);
-  process.stdout.write(
-    `\nThe growth of ours is at most ${Math.max(...rows.map(({ growth }) => growth)).toFixed(2)}.\n\n`,
-  );
+  const growths = rows.flatMap(({ growth = [] }) => growth);
+  const known = growths.length > 0 ? [`The growth of ours is at most ${Math.max(...growths).toFixed(2)}.`] : [];
+  process.stdout.write(`\n${[...known, ...missing].join('\n')}\n\n`);
   head(
     'at least',
     'ordinary text',
@@ -125,7 +129,7 @@ export async function benchTokenizer(): Promise<void> {
   }
 }
 
-async function rowsOf(kinds: typeof ORDINARY, sizes: typeof SIZES): Promise<Row[]> {
+async function rowsOf(kinds: typeof ORDINARY, sizes: typeof SIZES, missing: string[]): Promise<Row[]> {
   const rows: Row[] = [];
   for (const [kind, open] of Object.entries(kinds)) {
     const source = open();
@@ -142,10 +146,12 @@ async function rowsOf(kinds: typeof ORDINARY, sizes: typeof SIZES): Promise<Row[
           times.push(await counter.count(slow ? [] : texts));
         }
         rounds.push(times);
+        if (times[0]!.cold.length === 0) missing.push(notCounted(kind, size[0], `in round ${round + 1} of ${ROUNDS}`));
       }
       measured.push({ kind, characters: size[0], rounds });
     }
-    const growth = await growthOf(counters[0]!, source);
+    const { growth, uncounted } = await growthOf(counters[0]!, source);
+    for (const length of uncounted) missing.push(notCounted(kind, length, 'for the growth'));
     for (const row of measured) {
       rows.push({ ...row, growth });
       show(rows.at(-1)!);
@@ -155,23 +161,39 @@ async function rowsOf(kinds: typeof ORDINARY, sizes: typeof SIZES): Promise<Row[
   return rows;
 }
 
-/** Of neighbours in time, so that both had the same machine. */
-async function growthOf(ours: Counter, source: Source): Promise<number> {
+/** Of neighbours in time, so that both had the same machine; and the lengths that were not counted, each once. */
+async function growthOf(
+  ours: Counter,
+  source: Source,
+): Promise<{ growth: number | undefined; uncounted: Set<number> }> {
   const growths: number[] = [];
+  const uncounted = new Set<number>();
+  /** Alone, so that no other text of the same message uses its time up. */
+  const countOne = async (length: number): Promise<number | undefined> => {
+    const [ms] = (await ours.count([source(length)])).cold;
+    if (ms === undefined) uncounted.add(length);
+    return ms;
+  };
   for (let round = 0; round < GROWTH_ROUNDS; round++) {
-    const { cold } = await ours.count([source(SHORT), source(LONG), source(SHORT)]);
-    growths.push(Math.log((2 * cold[1]!) / (cold[0]! + cold[2]!)) / Math.log(LONG / SHORT));
+    const [before, long, after] = [await countOne(SHORT), await countOne(LONG), await countOne(SHORT)];
+    if (before === undefined || long === undefined || after === undefined) break;
+    growths.push(Math.log((2 * long) / (before + after)) / Math.log(LONG / SHORT));
   }
-  return median(growths);
+  return { growth: median(growths), uncounted };
 }
+
+const notCounted = (kind: string, length: number, what: string): string =>
+  `Not measured: ours, ${kind}, ${length.toLocaleString('en')} characters, ${what}: its ${LIMIT_MS / 1_000} s for this text were used up.`;
 
 const draw = (source: Source, [length, count]: Size) => Array.from({ length: count }, () => source(length));
 
 /** How many times as long as ours; undefined if no count came to an end. */
 function ratio({ rounds }: Row, counter: number, which: 'cold' | 'warm'): number | undefined {
-  const ratios = rounds.map((times) => median(times[counter]![which]) / median(times[0]![which]));
-  const known = ratios.filter((value) => !Number.isNaN(value));
-  return known.length > 0 ? median(known) : undefined;
+  const ratios = rounds.flatMap((times) => {
+    const [theirs, ours] = [median(times[counter]![which]), median(times[0]![which])];
+    return theirs === undefined || ours === undefined ? [] : [theirs / ours];
+  });
+  return median(ratios);
 }
 
 const figure = (value: number | undefined) =>
@@ -183,10 +205,10 @@ function show(row: Row): void {
   const ratios = PEERS.map((_, index) => {
     const cold = ratio(row, index + 1, 'cold');
     if (cold !== undefined) return `${figure(cold)} / ${figure(ratio(row, index + 1, 'warm'))}`;
-    const stoppedMs = rounds[0]![index + 1]!.stoppedMs;
-    return stoppedMs === undefined ? '-' : `>${figure(stoppedMs / median(rounds[0]![0]!.cold))}`;
+    const [ours, theirs] = [median(rounds[0]![0]!.cold), rounds[0]![index + 1]!.stoppedMs];
+    return ours === undefined || theirs === undefined ? '-' : `>${figure(theirs / ours)}`;
   });
-  cells(kind, characters.toLocaleString('en'), `${own('cold')} / ${own('warm')}`, ...ratios, growth.toFixed(2));
+  cells(kind, characters.toLocaleString('en'), `${own('cold')} / ${own('warm')}`, ...ratios, growth?.toFixed(2) ?? '-');
 }
 
 const LOADS = 9;

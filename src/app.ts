@@ -1,6 +1,7 @@
 /** Composes the rooms into one Hono app. It holds no logic: which path belongs to which room, and nothing else. */
 import { Hono } from 'hono';
 import { bodyLimit } from 'hono/body-limit';
+import { etag } from 'hono/etag';
 import type { Operation } from './operation.ts';
 import type { AnswerIssuer } from './operations/execute.ts';
 import type { ContextFor } from './operations/run-context.ts';
@@ -12,6 +13,7 @@ import { problemResponse } from './problem.ts';
 import type { DidDocument } from './provenance/did.ts';
 import { readJsonBody, requireJsonBody } from './surfaces/json-body.ts';
 import { operationPath, PATHS, samplePath } from './surfaces/links.ts';
+import { answerModels } from './surfaces/models.ts';
 import { route } from './surfaces/route.ts';
 import { createSample } from './surfaces/samples.ts';
 import { serviceIndex } from './surfaces/service-index.ts';
@@ -78,6 +80,8 @@ export function createApp(dependencies: AppDependencies): Hono<Env> {
     const ok = await chain.reachable();
     return c.json({ ok }, ok ? 200 : 503);
   });
+  app.use(PATHS.models, etag());
+  route(app, 'GET', PATHS.models, (c) => answerModels(contextFor().catalog, c.req.query()));
   const verify = createVerifyHandler({ operations, contextFor, didDocument, now: issuer.now });
   for (const path of [PATHS.verify, PATHS.verifyAlias]) {
     route(app, 'POST', path, async (c) => verify(await requireJsonBody(c.req.raw)));

@@ -64,6 +64,8 @@ export interface Operation<Input = unknown, Data extends AnswerData = AnswerData
   readonly output: z.ZodType;
   /** The engine. Deterministic operations are pure: the same input and context give the same data. */
   run(input: Input, context: RunContext): Promise<Outcome<Data>>;
+  /** Whether the order of keys in the input can change the answer; the digest of the input does not hold it. */
+  readonly dependsOnKeyOrder?: true;
   /** INPUT only; the answer of the free sample is computed by `run`, so it cannot lie. */
   readonly example: Input;
 }

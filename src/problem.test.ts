@@ -23,6 +23,7 @@ const EVERY: { readonly [Code in ProblemCode]: readonly [Extract<Problem, { code
   unsupported_media_type: [{ code: 'unsupported_media_type' }, 415],
   not_found: [{ code: 'not_found' }, 404],
   method_not_allowed: [{ code: 'method_not_allowed', allow: ['POST'] }, 405],
+  unauthorized: [{ code: 'unauthorized' }, 401],
   forbidden_origin: [{ code: 'forbidden_origin' }, 403],
   malformed_payment: [{ code: 'malformed_payment', detail: 'it is not base64' }, 400],
   payment_required: [{ code: 'payment_required' }, 402],

@@ -29,6 +29,7 @@ export type Problem =
   | { readonly code: 'not_found' }
   | { readonly code: 'method_not_allowed'; readonly allow: readonly string[] }
   | { readonly code: 'forbidden_origin' }
+  | { readonly code: 'unauthorized' }
   // Payment
   | { readonly code: 'malformed_payment'; readonly detail: string }
   | { readonly code: 'payment_required'; readonly refused?: Problem }
@@ -65,7 +66,7 @@ export interface ProblemBody {
 }
 
 export interface WireProblem {
-  readonly status: 400 | 402 | 403 | 404 | 405 | 409 | 413 | 415 | 422 | 429 | 500 | 503;
+  readonly status: 400 | 401 | 402 | 403 | 404 | 405 | 409 | 413 | 415 | 422 | 429 | 500 | 503;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: ProblemBody;
 }
@@ -146,6 +147,12 @@ function describe(problem: Problem): Description {
     }
     case 'forbidden_origin':
       return { status: 403, error: `Local routes answer only to a loopback Host and Origin. ${FREE}` };
+    case 'unauthorized':
+      return {
+        status: 401,
+        error: `This needs a token or key that is known here. ${FREE}`,
+        headers: { 'WWW-Authenticate': 'Bearer' },
+      };
     case 'payment_required': {
       if (!problem.refused) return { status: 402, error: `Payment required. ${FREE}` };
       const body = toWire(problem.refused).body;

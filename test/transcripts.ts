@@ -12,8 +12,22 @@ export interface Transcript {
 
 export const TRANSCRIPTS = [
   '01-pi-large-session',
+  '02-claude-code-todo-app',
+  '02-claude-code-todo-app-sub1',
+  '02-claude-code-todo-app-sub2',
+  '02-claude-code-todo-app-sub3',
+  '02-claude-code-todo-app-sub4',
+  '02-claude-code-todo-app-sub5',
   '04-claude-code-small',
+  '09-cline-session-messages',
   '10-toolbench-g3-dfs',
+  '11-toolbench-g1',
+  '13-swe-agent-function-calling',
+  '16-swe-agent-pydicom',
+  '18-tau-bench-retail-fewshot-d30',
+  '18-tau-bench-retail-fewshot-d34',
+  '18-tau-bench-retail-fewshot-d43',
+  '18-tau-bench-retail-fewshot-d54',
   '18-tau-bench-retail-fewshot-d64',
   '25-anthropic-parallel-tool-calls',
   '26-responses-base64-images',
@@ -21,8 +35,8 @@ export const TRANSCRIPTS = [
 ] as const;
 
 export function readTranscript(name: (typeof TRANSCRIPTS)[number]): Transcript {
-  const file = new URL(`transcripts/${name}.json`, import.meta.url);
-  return JSON.parse(readFileSync(file, 'utf8')) as Transcript;
+  // From the root, where tests and builds are run from.
+  return JSON.parse(readFileSync(`test/transcripts/${name}.json`, 'utf8')) as Transcript;
 }
 
 const text = fc.oneof(

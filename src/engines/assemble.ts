@@ -7,7 +7,14 @@ import { canonicalJson, sha256, toHex } from '../provenance/canonical.ts';
 import type { AgentFunction, AgentMessage } from '../transcript/message.ts';
 import { type Reserve, type ResolvedModel, usableTokens } from './budget.ts';
 import { capResults } from './cap.ts';
-import { type CompactionTools, priorSummary, summarizeHead, type SummaryOptions } from './compact.ts';
+import {
+  type CompactionTools,
+  priorSummary,
+  SUMMARY_MIN_TOKENS,
+  summarizeHead,
+  summaryBudget,
+  type SummaryOptions,
+} from './compact.ts';
 import { type Breakdown, byRole, type ModelInput } from './count.ts';
 import { createMeter, sum } from './meter.ts';
 import { pruneResults } from './prune.ts';
@@ -84,6 +91,15 @@ interface Draft {
   readonly sizes: readonly number[];
   readonly prompt: string;
   readonly promptTokens: number;
+  /** What stands for the messages before these, and how many they were. */
+  readonly summarised?: { readonly summary: string; readonly tokens_before: number; readonly messages: number };
+}
+
+/** What a compaction may leave, in tokens. */
+interface Plan {
+  readonly tailTokens: number;
+  /** Undefined: as the options say, or by default. */
+  readonly summaryTokens?: number;
 }
 
 export async function assemble(request: AssembleRequest, tools: AssembleTools): Promise<Assembled> {
@@ -105,12 +121,12 @@ export async function assemble(request: AssembleRequest, tools: AssembleTools): 
   const unprimed = ({ sizes, promptTokens }: Draft): number =>
     sum(sizes) + promptTokens + tools_tokens + request_overhead_tokens;
   const total = (draft: Draft): number => unprimed(draft) + primingOf(unprimed(draft));
+  const fits = (draft: Draft): boolean => total(draft) <= usable;
+  const withMessages = async (draft: Draft, messages: readonly AgentMessage[]): Promise<Draft> => {
+    return { ...draft, messages, sizes: await resize(draft, messages, estimator, meter) };
+  };
 
   let draft: Draft = { messages: originals, sizes: originalSizes, ...promptWith(priorSummary(options)) };
-  const exceeds = (): boolean => total(draft) > usable;
-  const replaceMessages = async (messages: readonly AgentMessage[]): Promise<void> => {
-    draft = { ...draft, messages, sizes: await resize(draft, messages, estimator, meter) };
-  };
   const applied: Applied = { initial_token_count: total(draft), pruned: false, pruned_tokens: 0, compacted: false };
 
   const breakpoint = options.cache_breakpoint ?? undefined;
@@ -126,57 +142,82 @@ export async function assemble(request: AssembleRequest, tools: AssembleTools): 
     const capped = await capResults(draft, from, cap, estimator, meter);
     applied.capped_parts = capped.capped_parts;
     applied.capped_tokens = capped.capped_tokens;
-    await replaceMessages(capped.messages);
+    draft = await withMessages(draft, capped.messages);
   }
 
-  if (exceeds() && (options.allow_prune ?? true)) {
+  if (!fits(draft) && (options.allow_prune ?? true)) {
     const rules = { ...config, protected_functions: new Set(options.protected_functions), from };
     const pruned = await pruneResults(draft, rules, estimator, meter);
     applied.pruned = pruned.pruned_parts > 0;
     applied.pruned_tokens = pruned.pruned_tokens;
-    await replaceMessages(pruned.messages);
+    draft = await withMessages(draft, pruned.messages);
   }
 
-  /** How many messages the summary stands for. */
-  let summarised = 0;
-  let busy = false;
-  const prefixIsCached = breakpoint !== undefined && breakpoint >= 0;
-  if (exceeds() && (options.allow_compaction ?? true) && !prefixIsCached) {
-    const tailTurns = options.tail_turns ?? config.tail_turns;
-    const start = selectTail(draft.messages, draft.sizes, tailTurns, tailBudget(usable)) ?? 0;
+  /** Undefined where somebody else compacts; the same draft where there is nothing to gain. */
+  const compacted = async (before: Draft, { tailTokens, summaryTokens }: Plan): Promise<Draft | undefined> => {
+    const { messages, sizes } = before;
+    const start = selectTail(messages, sizes, options.tail_turns ?? config.tail_turns, tailTokens) ?? 0;
     // Of the messages as they were sent: what pruning took away is what a summary is for.
     const head = originals.slice(0, start);
-    const summarize = () => summarizeHead(head, sum(originalSizes.slice(0, start)), options, tools);
+    const bounds = { ...options, ...(summaryTokens !== undefined && { summary_tokens: summaryTokens }) };
+    const summarize = () => summarizeHead(head, sum(originalSizes.slice(0, start)), bounds, tools);
     const made = summarizer.deterministic ? await summarize() : await withLease(summarize);
-    busy = made === undefined;
-    if (made?.status === 'ok') {
-      const { summary, tokens_before } = made;
-      const { messages, sizes } = draft;
-      const compacted = { messages: messages.slice(start), sizes: sizes.slice(start), ...promptWith(summary) };
-      if (total(compacted) < total(draft)) {
-        draft = compacted;
-        summarised = start;
-        applied.compacted = true;
-        applied.summary = summary;
-        applied.tail_start_index = view[start]?.index ?? 0;
-        applied.tokens_before = tokens_before;
-        applied.summarized_head_tokens = tokens_before;
-      }
-    }
-  }
+    if (made?.status !== 'ok') return made && before;
+    const { summary, tokens_before } = made;
+    const summarised = { summary, tokens_before, messages: start };
+    const after = { messages: messages.slice(start), sizes: sizes.slice(start), ...promptWith(summary), summarised };
+    return total(after) < total(before) ? after : before;
+  };
 
-  if (exceeds()) {
-    if (busy) return { kind: 'busy' };
-    const before = total(draft);
-    const reducible = { ...draft, originals: originals.slice(summarised), from };
-    draft = { ...draft, ...(await reduceResults(reducible, before - usable, estimator, meter)) };
-    const freed = before - total(draft);
+  const reduced = async (before: Draft): Promise<Draft> => {
+    if (fits(before)) return before;
+    const reducible = { ...before, originals: originals.slice(before.summarised?.messages), from };
+    return { ...before, ...(await reduceResults(reducible, total(before) - usable, estimator, meter)) };
+  };
+
+  /** The tail as it should be; and where that leaves too much, as much of it as there is room for. */
+  const plans = (): Plan[] => {
+    const usual: Plan = { tailTokens: tailBudget(usable) };
+    // A model's summary takes too long to be made again.
+    if (!summarizer.deterministic) return [usual];
+    const taken = total({ messages: [], sizes: [], ...promptWith('') });
+    const besides = (summaryTokens: number): Plan => ({
+      tailTokens: Math.max(0, usable - taken - summaryTokens),
+      summaryTokens,
+    });
+    const budget = summaryBudget(sum(originalSizes), options);
+    return [usual, besides(budget), ...(options.summary_tokens ? [] : [besides(SUMMARY_MIN_TOKENS)])];
+  };
+
+  if (!fits(draft)) {
+    const prefixIsCached = breakpoint !== undefined && breakpoint >= 0;
+    const mayCompact = (options.allow_compaction ?? true) && !prefixIsCached;
+    const before = draft;
+    let freed = 0;
+    for (const plan of mayCompact ? plans() : [undefined]) {
+      const after = plan ? await compacted(before, plan) : before;
+      if (!after) return { kind: 'busy' };
+      const attempt = await reduced(after);
+      if (total(attempt) < total(draft)) {
+        draft = attempt;
+        freed = total(after) - total(attempt);
+      }
+      if (fits(attempt)) break;
+    }
     applied.pruned ||= freed > 0;
     applied.pruned_tokens += freed;
   }
   const token_count = total(draft);
   if (token_count > usable) return { kind: 'overflow', token_count, usable };
 
+  const { summarised } = draft;
+  if (summarised) {
+    applied.compacted = true;
+    applied.summary = summarised.summary;
+    applied.tail_start_index = view[summarised.messages]?.index ?? 0;
+    applied.tokens_before = summarised.tokens_before;
+    applied.summarized_head_tokens = summarised.tokens_before;
+  }
   return {
     kind: 'fits',
     result: {

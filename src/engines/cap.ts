@@ -5,7 +5,7 @@ import { resultText } from '../transcript/walk.ts';
 import type { Estimator } from './estimator.ts';
 import { type Meter, sum } from './meter.ts';
 import { resultTokens } from './prune.ts';
-import type { Reducible } from './reduce.ts';
+import { isReference, type Reducible } from './reduce.ts';
 
 /** What stays is under the cap by a margin, so that a second pass finds nothing to do. */
 const TARGET_SHARE = 0.9;
@@ -31,7 +31,7 @@ export async function capResults(
   estimator: Estimator,
   meter: Meter,
 ): Promise<Capped> {
-  const places = placeResults(messages).filter(({ message }) => message >= from);
+  const places = placeResults(messages).filter(({ message, result }) => message >= from && !isReference(result));
   const tokens = await meter.each(places, (place) => resultTokens(place, estimator, sizes));
   const over = places.map((place, index) => ({ ...place, was: tokens[index] ?? 0 })).filter(({ was }) => was > cap);
   const replacements: Replacement[] = [];

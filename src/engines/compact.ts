@@ -114,6 +114,13 @@ export async function summarizeHead(
   return { status: 'ok', summary, summary_tokens, tokens_before };
 }
 
+/** What a summary of a head of so many tokens may take. */
+export function summaryBudget(headTokens: number, options: SummaryOptions | null | undefined): number {
+  const share = Math.floor(headTokens * SUMMARY_SHARE_OF_HEAD);
+  const byDefault = Math.min(SUMMARY_DEFAULT_MAX_TOKENS, Math.max(SUMMARY_DEFAULT_MIN_TOKENS, share));
+  return options?.summary_tokens ?? byDefault;
+}
+
 /** An empty one counts as none. */
 export function priorSummary(options: SummaryOptions | null | undefined): string | undefined {
   return options?.previous_summary?.trim() ? options.previous_summary : undefined;

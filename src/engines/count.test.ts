@@ -108,7 +108,7 @@ describe.each(NAMES)('with %s', (name) => {
     );
   });
 
-  it('one more message, tool or word of the prompt never lowers the total', async () => {
+  it('one more message or tool never lowers the total', async () => {
     await fc.assert(
       fc.asyncProperty(anyRequest, anyMessage, anyTool, fc.nat(), async (request, message, tool, place) => {
         const { tokens } = await counted(request, estimator);
@@ -116,15 +116,6 @@ describe.each(NAMES)('with %s', (name) => {
         expect((await counted({ ...request, messages }, estimator)).tokens).toBeGreaterThanOrEqual(tokens);
         const tools = [...(request.tools ?? []), tool];
         expect((await counted({ ...request, tools }, estimator)).tokens).toBeGreaterThan(tokens);
-      }),
-    );
-  });
-
-  it('the order of messages does not matter', async () => {
-    await fc.assert(
-      fc.asyncProperty(anyRequest, async (request) => {
-        const turned = { ...request, messages: request.messages.toReversed() };
-        expect(await counted(turned, estimator)).toEqual(await counted(request, estimator));
       }),
     );
   });

@@ -82,7 +82,7 @@ export async function count(
       reply_priming_tokens,
       // What a provider adds beside these is the caller's to know; this request has no field for it.
       request_overhead_tokens: 0,
-      by_role: { ...by_role },
+      by_role,
       estimator: name,
     },
     versions: { engine: `count/${COUNT_VERSION}`, ...versions },

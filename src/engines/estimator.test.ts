@@ -47,6 +47,7 @@ describe('the model selects', () => {
     ['gpt-3.5-turbo', 'cl100k_base'],
     ['gpt-3.5', 'cl100k_base'],
     ['gpt-35-turbo', 'cl100k_base'],
+    ['gpt-35', 'cl100k_base'],
     ['GPT-4', 'cl100k_base'],
     ['openai/gpt-4', 'cl100k_base'],
     ['azure/openai/GPT-3.5-Turbo', 'cl100k_base'],

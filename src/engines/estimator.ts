@@ -39,7 +39,7 @@ export const ESTIMATOR_CHOICES = ['auto', 'heuristic', ...ENCODING_NAMES] as con
 export type EstimatorChoice = (typeof ESTIMATOR_CHOICES)[number];
 
 /** `gpt-35` is what Azure calls gpt-3.5. */
-const CL100K_MODEL = /^(?:gpt-3\.5|gpt-35-|gpt-4$|gpt-4-)/;
+const CL100K_MODEL = /^(?:gpt-3\.5|gpt-35|gpt-4$|gpt-4-)/;
 /** From gpt-5 on every gpt-N, also those to come. */
 const O200K_MODEL = /^(?:gpt-4o|gpt-4\.1|gpt-4\.5|gpt-[5-9]|gpt-[1-9][0-9]|gpt-oss|chatgpt-|o1|o3|o4)/;
 
@@ -102,7 +102,7 @@ export function tokenizer(encoding: Encoding): Estimator {
   };
 }
 
-/** What a model reads of a message, line by line. Thinking and files are not sent back to it; images count apart. */
+/** What a model reads of a message, line by line. Thinking and files count nothing; images count apart. */
 export function messageText(message: AgentMessage): string {
   return messageParts(message).join('\n');
 }

@@ -2,7 +2,7 @@
 import type { AgentFunction, AgentMessage } from '../transcript/message.ts';
 import { type EstimatorChoice, messageText, selectEstimator, toolText, utf8Bytes } from './estimator.ts';
 
-/** A text is encoded in one go, which takes 0.8 s at worst for so many bytes of UTF-8 and 40 ms for ordinary ones. */
+/** A text is encoded in one go, which takes 0.2 s at worst for so many bytes of UTF-8 and 40 ms for ordinary ones. */
 export const MAX_ENCODED_TEXT_BYTES = 1_048_576;
 
 const MAX_UTF8_BYTES_PER_UNIT = 3;

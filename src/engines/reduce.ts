@@ -127,7 +127,8 @@ function preview(text: string): string {
   return start.length < text.length ? `${start}…` : start;
 }
 
-function isReference({ content }: FunctionResult): boolean {
+/** Whether a result was reduced before. */
+export function isReference({ content }: FunctionResult): boolean {
   const text = resultText(content);
   return text.startsWith(PREFIX) && text.length <= REFERENCE_MAX_CHARS;
 }

@@ -58,6 +58,8 @@ export const compact = defineOperation({
   input,
   invalidRequestCode: 'context/invalid_request',
   output,
+  // Arguments and parameters are counted as the JSON that was sent.
+  dependsOnKeyOrder: true,
   async run(request, { config, catalog, summarizer, leases }) {
     const model = resolveModelOr422(request.model, catalog, config);
     if ('problem' in model) return model;

@@ -51,6 +51,8 @@ export const count = defineOperation({
   input,
   invalidRequestCode: 'context/invalid_request',
   output,
+  // Arguments and parameters are counted as the JSON that was sent.
+  dependsOnKeyOrder: true,
   async run(request) {
     const chosen = await loadEstimator(request.model.id, request.options?.estimator);
     return { kind: 'answer', billable: true, data: await countTokens(request, chosen, pause) };

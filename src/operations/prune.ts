@@ -53,6 +53,8 @@ export const prune = defineOperation({
   input,
   invalidRequestCode: 'context/invalid_request',
   output,
+  // Arguments and parameters are counted as the JSON that was sent.
+  dependsOnKeyOrder: true,
   async run(request, { config }) {
     const estimator = await loadEstimator(request.model?.id ?? '', request.options?.estimator);
     return { kind: 'answer', billable: true, data: await pruneResults(request, config, estimator, pause) };

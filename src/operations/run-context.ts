@@ -1,31 +1,26 @@
 /** What an operation is run with: the operator's settings as they are when the call begins, or as an earlier answer names them. */
-import { DEFAULT_CONFIG } from '../engines/config.ts';
-import { type CatalogEntry, createCatalog } from '../engines/model-catalog.ts';
-import { MODEL_TABLE } from '../engines/model-catalog.generated.ts';
+import type { CatalogEntry } from '../engines/model-catalog.ts';
 import { deterministicSummarizer } from '../engines/summary.ts';
 import type { RunContext } from '../operation.ts';
 import { isJsonObject } from '../provenance/canonical.ts';
+import { CONTEXT_DEFAULTS, type ContextInForce } from './context-config.ts';
 import { type LeaseDependencies, leasesFor, noLeases } from './leases.ts';
 
 /** What holds where an operator has decided nothing; nobody is kept waiting. */
 export const DEFAULT_CONTEXT: RunContext = {
-  config: DEFAULT_CONFIG,
-  catalog: createCatalog(MODEL_TABLE),
+  ...CONTEXT_DEFAULTS,
   summarizer: deterministicSummarizer,
   leases: noLeases,
 };
 
-/** What the operator has decided by now. */
-export type ContextSettings = Pick<RunContext, 'config' | 'catalog'>;
-
 /** The context of a call by this payer or API-key id; of a sample, which waits for nobody, without one. */
 export type ContextFor = (caller?: string) => RunContext;
 
-/** @param settings is asked at each call, as an operator may change them at any time. */
-export function createContextFor(settings: () => ContextSettings, leases: LeaseDependencies): ContextFor {
+/** @param inForce is asked at each call, as an operator may change it at any time. */
+export function createContextFor(inForce: () => ContextInForce, leases: LeaseDependencies): ContextFor {
   return (caller) => ({
     ...DEFAULT_CONTEXT,
-    ...settings(),
+    ...inForce(),
     ...(caller !== undefined && { leases: leasesFor(caller, leases) }),
   });
 }

@@ -4,7 +4,7 @@
  */
 import type { z } from 'zod';
 import { refusedInput, type Operation } from '../operation.ts';
-import { jsonPointer, type Problem, type Result } from '../problem.ts';
+import { type JsonPointer, jsonPointer, type Problem, type Result } from '../problem.ts';
 
 /** What decides whether an input is taken, and what it is called if not. */
 export type Validator<Input> = Pick<Operation<Input>, 'input' | 'invalidRequestCode'>;
@@ -15,6 +15,24 @@ export function validate<Input>(validator: Validator<Input>, value: unknown): Re
   if (isAccepted(value, result)) return { ok: true, value };
   const [first] = result.error?.issues ?? [];
   return { ok: false, problem: first ? toProblem(first, value, validator) : refusedInput(validator, '', UNFIT) };
+}
+
+/** Everything found wrong with a value, in the schema's order; for what an operator writes, and has to mend in one go. */
+export function findFaults(schema: z.ZodType, value: unknown): readonly Fault[] {
+  const issues: readonly Issue[] = schema.safeParse(value, { error: () => '' }).error?.issues ?? [];
+  return issues.flatMap(oneEach).map((issue) => {
+    const { path, detail } = describeIssue(issue, value);
+    return { path: jsonPointer(path), detail };
+  });
+}
+
+const oneEach = (issue: Issue): readonly Issue[] =>
+  issue.code === 'unrecognized_keys' ? issue.keys.map((key) => ({ ...issue, keys: [key] })) : [issue];
+
+/** Where, and what; never what stands there. */
+export interface Fault {
+  readonly path: JsonPointer;
+  readonly detail: string;
 }
 
 /**

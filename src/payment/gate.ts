@@ -87,8 +87,8 @@ const VALID_BEFORE_MAX_SECONDS = 24 * 3_600;
 /** So that an answer that is not charged is no free service: of one payment, and of one payer until the rows end (a day). */
 const MAX_RELEASES = 3;
 const MAX_UNCHARGED = 100;
-/** Far longer than an engine takes. A run that is overtaken all the same can write nothing any more. */
-const LEASE_SECONDS = 120;
+/** Longer than the slowest engine, whose summariser may take five minutes. A run that is overtaken all the same can write nothing. */
+const LEASE_SECONDS = 600;
 const RETRY_AFTER_SECONDS = 2;
 /** As long as a facilitator may wait for a receipt. */
 const FACILITATOR_TIMEOUT_MS = 60_000;

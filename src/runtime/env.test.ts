@@ -25,7 +25,9 @@ describe('settings', () => {
       LOG_LEVEL: 'info',
     };
     expect(parseSettings({}, IDS)).toEqual(defaults);
-    expect(parseSettings({ PORT: '', NETWORK: '', PRICES: '', SIGNING_KEY: '', HOST: '' }, IDS)).toEqual(defaults);
+    expect(
+      parseSettings({ PORT: '', NETWORK: '', PRICES: '', SIGNING_KEY: '', HOST: '', MODEL_CATALOG: '' }, IDS),
+    ).toEqual(defaults);
   });
 
   it('are read exactly', () => {
@@ -34,6 +36,8 @@ describe('settings', () => {
       HOST: '::1',
       PRICES: '{"conversation-prune":"1"}',
       BODY_LIMIT_BYTES: '100',
+      CONTEXT_CONFIG: 'context.json',
+      MODEL_CATALOG: '/etc/models.json',
       LOG_LEVEL: 'silent',
       SIGNING_KEY: 'ab'.repeat(32),
     };
@@ -42,6 +46,8 @@ describe('settings', () => {
       HOST: '::1',
       PRICES: { 'conversation-prune': '1' },
       BODY_LIMIT_BYTES: 100,
+      CONTEXT_CONFIG: 'context.json',
+      MODEL_CATALOG: '/etc/models.json',
       SIGNING_KEY: new Uint8Array(32).fill(0xab),
     });
   });

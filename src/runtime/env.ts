@@ -104,6 +104,9 @@ const common = (operationIds: readonly string[]) =>
         `names an operation that does not exist; there are: ${operationIds.join(', ')}`,
       )
       .default({}),
+    /** Files, reloaded while the service runs; context-settings.ts reads them. */
+    CONTEXT_CONFIG: z.string().optional(),
+    MODEL_CATALOG: z.string().optional(),
     BODY_LIMIT_BYTES: integer(1, 64 * MIB).default(8 * MIB),
     /** Whether a payment has to carry an id of the x402 extension payment-identifier. */
     PAYMENT_IDENTIFIER: z.enum(['optional', 'required'], 'must be optional or required').default('optional'),

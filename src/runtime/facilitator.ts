@@ -12,6 +12,8 @@ export interface FacilitatorOptions {
   readonly rpcUrl: string;
   readonly privateKey: Hex;
   readonly pollingIntervalMs: number;
+  /** Tries every settlement on a node before it is sent, so that none that fails costs gas. */
+  readonly simulate?: boolean;
 }
 
 export function createInProcessFacilitator(options: FacilitatorOptions): FacilitatorClient {
@@ -29,7 +31,10 @@ export function createInProcessFacilitator(options: FacilitatorOptions): Facilit
     // The same call; only the two packages' types disagree on optional members.
     verifyTypedData: (message) => client.verifyTypedData(message as Parameters<typeof client.verifyTypedData>[0]),
   });
-  const facilitator = new x402Facilitator().register(`eip155:${options.chain.id}`, new ExactEvmScheme(signer));
+  const facilitator = new x402Facilitator().register(
+    `eip155:${options.chain.id}`,
+    new ExactEvmScheme(signer, { simulateInSettle: options.simulate ?? false }),
+  );
   return {
     verify: (payload, requirements) => facilitator.verify(payload, requirements),
     settle: (payload, requirements) => facilitator.settle(payload, requirements),

@@ -9,7 +9,7 @@ import { createInProcessFacilitator } from './facilitator.ts';
 import { LOCAL_POLLING_INTERVAL_MS, startLocalChain, type LocalChain } from './local-chain.ts';
 import { mountLocalRoutes } from './local-routes.ts';
 import type { Log } from './log.ts';
-import { startService, type Service } from './service.ts';
+import { startService, type Installation, type Service } from './service.ts';
 import { loadOrCreateSeed } from './signing-key.ts';
 import { openSqliteLedger } from './store/sqlite-ledger.ts';
 
@@ -20,43 +20,45 @@ export interface LocalService extends Service {
 /**
  * Boots everything and resolves when paid calls can be served.
  *
- * @throws LocalChainMissing where the optional packages are not installed; Error where PORT is given and taken.
+ * @throws LocalChainMissing where the optional packages are not installed; see also `startService`.
  */
 export async function startLocalService(settings: Settings, log: Log): Promise<LocalService> {
   if (settings.NETWORK !== 'local') throw new TypeError('these settings are not for local mode');
-  const seed = settings.SIGNING_KEY ?? (await loadOrCreateSeed(settings.DATA_DIR));
-  const chain = await startLocalChain();
-  const { rpcUrl, payTo, facilitatorKey: privateKey } = chain;
-  const usdc = BASE_SEPOLIA_USDC;
-  const network = { chain: BASE_SEPOLIA, rpcUrl };
+  const booted: { chain?: LocalChain } = {};
+  const install = async (): Promise<Installation> => {
+    const seed = settings.SIGNING_KEY ?? (await loadOrCreateSeed(settings.DATA_DIR));
+    const chain = (booted.chain = await startLocalChain());
+    return installationOn(chain, seed);
+  };
   try {
-    const service = await startService(
-      {
-        operations,
-        seed,
-        publicUrlOf: (url) => url,
-        didOf: didKey,
-        environment: 'local',
-        chain: createChainView({ ...network, usdc: usdc.address }),
-        facilitator: createInProcessFacilitator({
-          ...network,
-          privateKey,
-          pollingIntervalMs: LOCAL_POLLING_INTERVAL_MS,
-        }),
-        // Like the chain, it ends with this process.
-        ledger: openSqliteLedger(':memory:'),
-        sealer: await createSealer(crypto.getRandomValues(new Uint8Array(STORE_SECRET_BYTES))),
-        usdc,
-        payTo,
-        mount: (app) => mountLocalRoutes(app, chain),
-      },
-      settings,
-      log,
-    );
+    const service = await startService(install, settings, log);
+    const { chain } = booted;
+    if (!chain) throw new TypeError('the service runs without its chain');
     let closing: Promise<void> | undefined;
     return { ...service, chain, close: () => (closing ??= service.close().then(() => chain.stop())) };
   } catch (error) {
-    await chain.stop();
+    await booted.chain?.stop();
     throw error;
   }
+}
+
+async function installationOn(chain: LocalChain, seed: Uint8Array): Promise<Installation> {
+  const { rpcUrl, payTo, facilitatorKey: privateKey } = chain;
+  const usdc = BASE_SEPOLIA_USDC;
+  const network = { chain: BASE_SEPOLIA, rpcUrl };
+  return {
+    operations,
+    seed,
+    publicUrlOf: (url) => url,
+    didOf: didKey,
+    environment: 'local',
+    chain: createChainView({ ...network, usdc: usdc.address }),
+    facilitator: createInProcessFacilitator({ ...network, privateKey, pollingIntervalMs: LOCAL_POLLING_INTERVAL_MS }),
+    // Like the chain, it ends with this process.
+    ledger: openSqliteLedger(':memory:'),
+    sealer: await createSealer(crypto.getRandomValues(new Uint8Array(STORE_SECRET_BYTES))),
+    usdc,
+    payTo,
+    mount: (app) => mountLocalRoutes(app, chain),
+  };
 }

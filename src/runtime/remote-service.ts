@@ -13,7 +13,7 @@ import { createSealer } from '../payment/seal.ts';
 import type { RemoteSettings } from './env.ts';
 import { createInProcessFacilitator } from './facilitator.ts';
 import type { Log } from './log.ts';
-import { startService, type Service } from './service.ts';
+import { startService, type Installation, type Service } from './service.ts';
 import { openSqliteLedger } from './store/sqlite-ledger.ts';
 
 const NETWORKS = {
@@ -36,37 +36,31 @@ export async function startRemoteService(
   log: Log,
   operations: readonly Operation[] = allOperations,
 ): Promise<Service> {
-  const { RPC_URL: rpcUrl, CONFIRMATIONS: confirmations, PAY_TO: payTo } = settings;
+  return startService(() => install(settings, operations), settings, log);
+}
+
+async function install(settings: RemoteSettings, operations: readonly Operation[]): Promise<Installation> {
+  const { RPC_URL: rpcUrl, CONFIRMATIONS: confirmations, PAY_TO: payTo, DATABASE_URL: path } = settings;
   const { chain, usdc } = NETWORKS[settings.NETWORK];
   const chainId = await readChainId(rpcUrl).catch(() => chain.id);
   if (chainId !== chain.id) {
     throw new Error(`RPC_URL: is chain ${chainId}, and NETWORK ${settings.NETWORK} is chain ${chain.id}`);
   }
   const sealer = await createSealer(settings.STORE_SECRET);
-  mkdirSync(dirname(settings.DATABASE_URL), { recursive: true });
-  return startService(
-    {
-      operations,
-      seed: settings.SIGNING_KEY,
-      publicUrlOf: () => settings.PUBLIC_URL,
-      didOf: (_, publicUrl) => didWeb(publicUrl),
-      chain: createChainView({
-        rpcUrl,
-        chain,
-        usdc: usdc.address,
-        confirmations,
-        patienceMs: confirmations * BLOCK_MS,
-      }),
-      facilitator: facilitatorOf(settings),
-      facilitatorTimeoutMs: settings.FACILITATOR_TIMEOUT_MS,
-      ledger: openSqliteLedger(settings.DATABASE_URL, await sealer.mac('store')),
-      sealer,
-      usdc,
-      payTo,
-    },
-    settings,
-    log,
-  );
+  mkdirSync(dirname(path), { recursive: true });
+  return {
+    operations,
+    seed: settings.SIGNING_KEY,
+    publicUrlOf: () => settings.PUBLIC_URL,
+    didOf: (_, publicUrl) => didWeb(publicUrl),
+    chain: createChainView({ rpcUrl, chain, usdc: usdc.address, confirmations, patienceMs: confirmations * BLOCK_MS }),
+    facilitator: facilitatorOf(settings),
+    facilitatorTimeoutMs: settings.FACILITATOR_TIMEOUT_MS,
+    ledger: openSqliteLedger(path, await sealer.mac('store')),
+    sealer,
+    usdc,
+    payTo,
+  };
 }
 
 function facilitatorOf(settings: RemoteSettings): FacilitatorClient {

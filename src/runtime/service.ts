@@ -12,7 +12,7 @@ import { createApp } from '../app.ts';
 import type { Operation } from '../operation.ts';
 import type { AnswerIssuer } from '../operations/execute.ts';
 import { createMemoryLeaseStore } from '../operations/leases.ts';
-import { createContextFor, DEFAULT_CONTEXT } from '../operations/run-context.ts';
+import { createContextFor } from '../operations/run-context.ts';
 import type { ChainView } from '../payment/chain.ts';
 import { createGate } from '../payment/gate.ts';
 import { ROW_GRACE_SECONDS } from '../payment/ledger.ts';
@@ -22,6 +22,7 @@ import type { Sealer } from '../payment/seal.ts';
 import { didDocument } from '../provenance/did.ts';
 import { createSigner } from '../provenance/ed25519.ts';
 import { issuerOf } from '../provenance/envelope.ts';
+import { openContextSettings, type ContextSettings } from './context-settings.ts';
 import type { Settings } from './env.ts';
 import { errorFields, type Log } from './log.ts';
 import type { SqliteLedger } from './store/sqlite-ledger.ts';
@@ -62,20 +63,33 @@ const SWEEP_INTERVAL_MS = 3_600_000;
 const RECONCILE_INTERVAL_MS = 10_000;
 
 /**
- * Resolves when paid calls can be served. The ledger is closed when the service is, and where it could not start.
+ * Reads the files that settings name, has the mode install what it needs, and resolves when calls can be served.
  *
- * @throws Error where PORT is given and taken.
+ * @throws SettingsError where a file that a setting names is no good; Error where PORT is given and taken; whatever `install` does.
  */
-export async function startService(installation: Installation, settings: Settings, log: Log): Promise<Service> {
+export async function startService(
+  install: () => Promise<Installation>,
+  settings: Settings,
+  log: Log,
+): Promise<Service> {
+  const context = await openContextSettings(settings, log);
+  let installation: Installation | undefined;
   try {
-    return await serve(installation, settings, log);
+    installation = await install();
+    return await serve(installation, context, settings, log);
   } catch (error) {
-    installation.ledger.close();
+    context.close();
+    installation?.ledger.close();
     throw error;
   }
 }
 
-async function serve(installation: Installation, settings: Settings, log: Log): Promise<Service> {
+async function serve(
+  installation: Installation,
+  context: ContextSettings,
+  settings: Settings,
+  log: Log,
+): Promise<Service> {
   const { chain, ledger, usdc, payTo, environment, facilitatorTimeoutMs } = installation;
   const app: { fetch?: (request: Request) => Response | Promise<Response> } = {};
   // The port is known only when it listens, and the app names its own URL: in between there is nothing to serve.
@@ -98,7 +112,7 @@ async function serve(installation: Installation, settings: Settings, log: Log): 
   const reportAlone = (event: string, error: unknown): void => log('error', event, errorFields(error));
   const report = (event: string, error: unknown, requestId: string): void =>
     log('error', event, { requestId, ...errorFields(error) });
-  const contextFor = createContextFor(() => DEFAULT_CONTEXT, {
+  const contextFor = createContextFor(() => context.current(), {
     store: createMemoryLeaseStore(),
     now: issuer.now,
     report: reportAlone,
@@ -146,6 +160,7 @@ async function serve(installation: Installation, settings: Settings, log: Log): 
 
   let closing: Promise<void> | undefined;
   const close = async (): Promise<void> => {
+    context.close();
     const closed = new Promise<void>((resolve) => {
       server.close(() => resolve());
     });

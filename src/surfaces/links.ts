@@ -5,6 +5,7 @@ export const PATHS = {
   home: '/',
   health: '/healthz',
   ready: '/readyz',
+  models: '/api/v1/models',
   verify: '/api/v1/verify-provenance',
   verifyAlias: '/verify-provenance',
   did: '/.well-known/did.json',

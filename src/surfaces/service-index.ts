@@ -46,6 +46,7 @@ export function serviceIndex({ name, version, publicUrl, did, payment, operation
       verify: `POST {data, _provenance, input?} to ${url(PATHS.verify)}, free.`,
     },
     links: {
+      models: url(PATHS.models),
       verifyProvenance: url(PATHS.verify),
       did: url(PATHS.did),
       health: url(PATHS.health),

@@ -20,6 +20,8 @@ export interface VerifyDependencies {
 
 /** Re-runs are free, so they are few: enough for an auditor, too few to use the engines with. */
 const RERUNS_PER_MINUTE = 60;
+/** A longer input counts as several; the longest of all takes the minute for itself. */
+const CHARS_PER_RERUN = 65_536;
 
 /** Answers 200 with a verdict, whatever the verdict; 400 where there is nothing to verify. */
 export function createVerifyHandler(dependencies: VerifyDependencies): (body: Result<unknown>) => Promise<Response> {
@@ -66,7 +68,7 @@ interface Rerun {
   readonly input: unknown;
   readonly operations: readonly Operation[];
   readonly contextFor: ContextFor;
-  readonly takeRerun: () => boolean;
+  readonly takeRerun: (input: unknown) => boolean;
 }
 
 /** Only what this service signed for just this input is run again: nothing else is owed an engine's time. */
@@ -91,26 +93,32 @@ async function runAgain({
   if (deterministic !== true) return notChecked('This answer does not follow from its input alone.');
   const valid = validate(operation, input);
   if (!valid.ok) return notChecked('The input is not one that this build accepts.');
-  if (!takeRerun()) return notChecked('Too many answers are being computed again just now; try again in a minute.');
+  if (!takeRerun(input))
+    return notChecked('Too many answers are being computed again just now; try again in a minute.');
   const outcome = await operation.run(valid.value, contextOf(versions, contextFor()));
   const equal = outcome.kind === 'answer' && (await digest(outcome.data)) === subject['dataDigest'];
-  return equal
-    ? { result: 'pass', reason: 'Computed again from the input, the answer is the one that was signed.' }
-    : { result: 'fail', reason: 'Computed again from the input, the answer is not the one that was signed.' };
+  if (equal) return { result: 'pass', reason: 'Computed again from the input, the answer is the one that was signed.' };
+  if (operation.dependsOnKeyOrder) {
+    return notChecked(
+      'Computed again, another answer came out. It may depend on the order of keys, which the digest of the input does not hold; send the input just as it was.',
+    );
+  }
+  return { result: 'fail', reason: 'Computed again from the input, the answer is not the one that was signed.' };
 }
 
 const notChecked = (reason: string): Check => ({ result: 'not_checked', reason });
 
 /** A token bucket: a full minute's worth at once, then refilled steadily. */
-function createRateLimit(perMinute: number, now: () => Date): () => boolean {
+function createRateLimit(perMinute: number, now: () => Date): (input: unknown) => boolean {
   let tokens = perMinute;
   let filledAt = now().getTime();
-  return () => {
+  return (input) => {
     const time = now().getTime();
     tokens = Math.min(perMinute, tokens + ((time - filledAt) / 60_000) * perMinute);
     filledAt = time;
-    if (tokens < 1) return false;
-    tokens -= 1;
+    const cost = Math.min(perMinute, Math.ceil(JSON.stringify(input).length / CHARS_PER_RERUN));
+    if (tokens < cost) return false;
+    tokens -= cost;
     return true;
   };
 }

@@ -202,15 +202,6 @@ function rankBytes(name: EncodingName): Buffer[] {
     .map((word) => Buffer.from(word, 'base64'));
 }
 
-test('the digests are fixed', async () => {
-  expect((await loadEncoding('o200k_base')).tableDigest).toBe(
-    'sha256:9c8e47f721f3179d3e2ebee4ed8bb38d4d68d8e0e0d932c6cf04b060810cfec0',
-  );
-  expect((await loadEncoding('cl100k_base')).tableDigest).toBe(
-    'sha256:83cb9eeb4258ee641630200a5b506cfb2881c4349bb182dbcac61152efee94bd',
-  );
-});
-
 test('isEncodingName', () => {
   expect(['o200k_base', 'cl100k_base', 'gpt2', 'toString', '__proto__', ''].map(isEncodingName)).toEqual([
     true,

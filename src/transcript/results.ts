@@ -27,8 +27,8 @@ interface OpenCalls {
 }
 
 /**
- * All results in transcript order. Ids may come again in later turns, so each result answers a call of the newest message
- * before it that has the id; where that has several, they are answered in their order, and further results answer the last.
+ * All results in transcript order. Only assistants call. Ids may come again in later turns, so each result answers a call of
+ * the newest message before it that has the id; where that has several, they are answered in their order, and further results answer the last.
  */
 export function placeResults(messages: readonly AgentMessage[]): ResultPlace[] {
   const calls = new Map<string, OpenCalls>();
@@ -43,7 +43,7 @@ export function placeResults(messages: readonly AgentMessage[]): ResultPlace[] {
   for (const [index, message] of messages.entries()) {
     if (message.role === 'function_result') place(index, undefined, message);
     for (const [at, block] of message.content.entries()) {
-      if (block.type === 'function_call') {
+      if (block.type === 'function_call' && message.role === 'assistant') {
         const open = calls.get(block.id);
         if (open?.message === index) open.function_ids.push(block.function_id);
         else calls.set(block.id, { message: index, function_ids: [block.function_id], answered: 0 });

@@ -1,5 +1,8 @@
 /** The paid operations prune, compact and assemble over HTTP, on a real conversation: charges, equal bytes, refusals, re-runs. */
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { assemble } from '../../src/operations/assemble.ts';
 import { compact } from '../../src/operations/compact.ts';
 import { prune } from '../../src/operations/prune.ts';
@@ -28,9 +31,13 @@ type Json = Record<string, unknown>;
 const { messages, system_prompt = '' } = readTranscript('01-pi-large-session');
 const model = { id: 'gpt-5', limits: { context_window: 40_000, max_output_tokens: 4_000 } };
 
-async function pay(id: string, body: unknown): Promise<{ response: Response; answer: Json; spent: bigint }> {
-  const endpoint = `${service.url}/api/v1/${id}`;
-  const payment = await freshPayment(service, wallet, endpoint);
+async function pay(
+  id: string,
+  body: unknown,
+  at = service,
+): Promise<{ response: Response; answer: Json; spent: bigint }> {
+  const endpoint = `${at.url}/api/v1/${id}`;
+  const payment = await freshPayment(at, at === service ? wallet : undefined, endpoint);
   const before = await balanceOf(service.chain, wallet.account.address);
   const response = await postJson(endpoint, body, payWith(payment));
   const spent = before - (await balanceOf(service.chain, wallet.account.address));
@@ -57,7 +64,7 @@ describe.each(REQUESTS.map(([operation, input]) => ({ ...operation, input })))('
 describe('assemble', () => {
   it('fits, by a count of its own', async () => {
     const { answer } = await pay('assemble', REQUESTS[2][1]);
-    const data = answer['data'] as { messages: unknown[]; system_prompt: string; token_count: number; usable: number };
+    const data = answer['data'] as { messages: object[]; system_prompt: string; token_count: number; usable: number };
     const recount = data.messages.reduce<number>((total, each) => total + referenceMessage(each, 'o200k_base'), 2);
     expect(data.token_count).toBe(recount + referenceText(data.system_prompt, 'o200k_base'));
     expect(data.token_count).toBeLessThanOrEqual(data.usable);
@@ -98,4 +105,57 @@ it.each([
   expect([response.status, spent]).toEqual([400, 0n]);
   expect(answer).toMatchObject({ code: 'context/invalid_request', path, charged: false });
   expect(answer['error']).toContain(says);
+});
+
+describe('the operator’s files', () => {
+  let folder: string;
+  let operated: TestService;
+  const write = (name: string, content: unknown): Promise<void> =>
+    writeFile(join(folder, name), typeof content === 'string' ? content : JSON.stringify(content));
+  const house = { id: 'house-model', context_window: 50_000, max_output_tokens: 5_000 };
+  beforeAll(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'context-evidence-kit-files-'));
+    await write('config.json', { reserved_pct: 0 });
+    await write('models.json', { as_of: '2027-01-02', models: [house] });
+    const files = { CONTEXT_CONFIG: join(folder, 'config.json'), MODEL_CATALOG: join(folder, 'models.json') };
+    operated = await startTestService(files);
+  });
+  afterAll(async () => {
+    await operated.close();
+    await rm(folder, { recursive: true });
+  });
+
+  const input = { model: { id: 'house-model' }, messages, system_prompt };
+  const assembled = async (): Promise<Json> => (await pay('assemble', input, operated)).answer;
+  const usable = async (): Promise<unknown> => ((await assembled())['data'] as Json)['usable'];
+  const unknown = { ...input, model: { id: 'nobody-knows-it' } };
+
+  it('decide what is usable, are taken while it runs, and leave earlier answers true', async () => {
+    const first = await assembled();
+    expect(first['data']).toMatchObject({ usable: 45_000, model_resolved: 'router' });
+    await write('config.json', { reserved_pct: 20 });
+    await vi.waitFor(async () => expect(await usable()).toBe(35_000), 5_000);
+    await write('models.json', { as_of: '2027-01-03', models: [{ ...house, input_limit: 30_000 }] });
+    await vi.waitFor(async () => expect(await usable()).toBe(20_000), 5_000);
+    const verdict = await postJson(`${operated.url}/api/v1/verify-provenance`, { ...first, input });
+    expect(await verdict.json()).toMatchObject({ verified: true, checks: { rerun: { result: 'pass' } } });
+  });
+
+  it('are refused when broken, and what held goes on holding', async () => {
+    await write('config.json', '{"reserved_pct": 200, "no_such_field": 1}');
+    await vi.waitFor(() => expect(operated.errors).toContain('setting_refused'), 5_000);
+    expect(await usable()).toBe(20_000);
+  });
+
+  it('can forbid the fallback, and then an unknown model is 422 and costs nothing', async () => {
+    expect((await pay('assemble', unknown, operated)).answer).toMatchObject({
+      data: { model_resolved: 'fallback', usable: 5_530 },
+    });
+    await write('config.json', { allow_fallback_limits: false });
+    await vi.waitFor(async () => {
+      const { response, answer } = await pay('assemble', unknown, operated);
+      expect([response.status, answer['code'], answer['charged']]).toEqual([422, 'context/model_unresolved', false]);
+      expect(answer['error']).toContain('could not resolve model limits');
+    }, 5_000);
+  });
 });

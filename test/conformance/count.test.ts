@@ -71,6 +71,23 @@ describe('a paid count', () => {
     expect(contradicted).toMatchObject({ verified: false, checks: { input_digest: { result: 'fail' } } });
   });
 
+  it('is not called contradicted where the keys of an argument come in another order', async () => {
+    const calling = (args: object) =>
+      holding({
+        role: 'assistant',
+        content: [{ type: 'function_call', id: 'c', function_id: 'f', arguments: args }],
+        timestamp: 1,
+        model: 'm',
+        provider: 'p',
+        stop_reason: 'function_call',
+      });
+    const answer = await jsonOf(await pay(calling({ path: 'src/a.ts', 'x y z': 12, 中文: true })));
+    const input = calling({ 中文: true, 'x y z': 12, path: 'src/a.ts' });
+    const verdict = await jsonOf(await postJson(`${service.url}/api/v1/verify-provenance`, { ...answer, input }));
+    expect(verdict).toMatchObject({ outcome: 'verified', checks: { input_digest: { result: 'pass' } } });
+    expect(verdict).not.toMatchObject({ checks: { rerun: { result: 'fail' } } });
+  });
+
   it('of 500 messages and 400,000 characters is counted whole', async () => {
     const line = 'src/shop/cart.ts:42: the total is computed twice for gift cards. ';
     const many = Array.from({ length: 500 }, (_, index) => user(text(`${index}: ${line.repeat(13)}`.slice(0, 800))));

@@ -188,6 +188,10 @@ describe('the start', () => {
       ['PORT:', 'PRICES:', 'SIGNING_KEY:', 'LOG_LEVEL:', 'HOST:'],
     ],
     [{ PRICES: '{"nothing":"1"}' }, ['PRICES: names an operation that does not exist']],
+    [
+      { CONTEXT_CONFIG: 'zzzz.json', MODEL_CATALOG: 'src' },
+      ['CONTEXT_CONFIG: the file cannot be read (ENOENT)', 'MODEL_CATALOG: the file cannot be read (not a file)'],
+    ],
     [{ PRICES: '{"conversation-prune":0.005}' }, ['PRICES: must be JSON like']],
   ])('refuses %j and lists all that is wrong', async (env, faults) => {
     const { child, output } = run(['start'], env);
