@@ -2,7 +2,8 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { startLocalChain, type LocalChain } from '../../src/runtime/local-chain.ts';
 import { FAULTS, startFacilitator, type Facilitator, type Moved } from './facilitator.ts';
-import { newPaidCall, remoteFolder, startRemote, type Answer, type RemoteFolder } from './remote.ts';
+import { decodeHeader, encodeHeader, postJson } from '../service.ts';
+import { answerOf, newPaidCall, remoteFolder, startRemote, type Answer, type RemoteFolder } from './remote.ts';
 
 let chain: LocalChain;
 let facilitator: Facilitator;
@@ -134,6 +135,28 @@ it('serves a caller who hung up while it was settled when he comes back', async 
   expect(copies.map(({ status }) => status)).toEqual([200, 200]);
   expect(copies[0]).toEqual(copies[1]);
   expect([await call.charges(), runs.get(call.targetTokens)]).toEqual([1, 1]);
+  await service.close();
+});
+
+it.each([200, 400, 500])('takes a refusal with status %i at verification for one, or for no answer', async (status) => {
+  const service = await startRemote(env);
+  const call = await newPaidCall(chain, service.endpoint, 300);
+  const payment = decodeHeader(call.headers['PAYMENT-SIGNATURE'] ?? '');
+  const forged = {
+    ...payment,
+    payload: { ...payment.payload, signature: `0x${'11'.repeat(64)}1b` },
+  };
+  facilitator.refusalStatus = status;
+  const answer = await answerOf(
+    await postJson(service.endpoint, call.body, { 'PAYMENT-SIGNATURE': encodeHeader(forged) }),
+  );
+  facilitator.refusalStatus = 200;
+  expect(answer).toMatchObject(
+    status < 500 ? { status: 402, code: 'payment_invalid' } : { status: 503, code: 'facilitator_unavailable' },
+  );
+  expect(folder.states().has(call.nonce)).toBe(false);
+  // The nonce was not taken by who guessed it.
+  expect(await call.send(service.endpoint)).toMatchObject({ status: 200 });
   await service.close();
 });
 

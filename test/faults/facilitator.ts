@@ -71,6 +71,8 @@ export interface Facilitator {
   setUp(up: boolean): void;
   /** Requests per path, and the headers of the last one. */
   readonly seen: { readonly paths: string[]; headers: IncomingMessage['headers'] };
+  /** With which status it says that a payment is not valid; not all say 200. */
+  refusalStatus: number;
   /** Waits up to this long, at random, before and after it settles. */
   jitterMs: number;
   stop(): Promise<void>;
@@ -108,7 +110,8 @@ export async function startFacilitator(chain: Pick<LocalChain, 'rpcUrl' | 'facil
     for await (const chunk of request) chunks.push(chunk as Buffer);
     const call = JSON.parse(Buffer.concat(chunks).toString()) as Call;
     if (request.url === '/settle') return settle(response, call);
-    return json(response, 200, await real.verify(call.paymentPayload, call.paymentRequirements));
+    const verdict = await real.verify(call.paymentPayload, call.paymentRequirements);
+    return json(response, verdict.isValid ? 200 : facilitator.refusalStatus, verdict);
   };
 
   const server = createServer((request, response) => {
@@ -125,6 +128,7 @@ export async function startFacilitator(chain: Pick<LocalChain, 'rpcUrl' | 'facil
     },
     setUp: (value) => void (up = value),
     seen,
+    refusalStatus: 200,
     jitterMs: 0,
     stop: async () => {
       server.closeAllConnections();

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startLocalChain, type LocalChain } from '../../src/runtime/local-chain.ts';
 import { didWeb } from '../../src/runtime/remote-service.ts';
 import { newPaidCall, remoteFolder, startRemote, type RemoteFolder } from '../faults/remote.ts';
-import { postJson } from '../service.ts';
+import { decodeHeader, encodeHeader, postJson } from '../service.ts';
 
 let chain: LocalChain;
 let folder: RemoteFolder;
@@ -76,6 +76,22 @@ describe('the start', () => {
     const service = await startRemote({ ...env, RPC_URL: 'http://127.0.0.1:9' });
     expect((await fetch(`${service.url}/readyz`)).status).toBe(503);
     expect((await fetch(`${service.url}/healthz`)).status).toBe(200);
+    await service.close();
+  });
+});
+
+describe('PAYMENT_IDENTIFIER=required', () => {
+  it('is declared, and a payment without an id is a bad request', async () => {
+    const service = await startRemote({ ...env, PAYMENT_IDENTIFIER: 'required' });
+    const call = await newPaidCall(chain, service.endpoint, 300);
+    const answer = await call.send(service.endpoint);
+    expect([answer.status, answer.code]).toEqual([400, 'malformed_payment']);
+    expect(JSON.parse(answer.text)).toMatchObject({ charged: false });
+    const payment = decodeHeader(call.headers['PAYMENT-SIGNATURE'] ?? '');
+    expect(payment.extensions).toMatchObject({ 'payment-identifier': { info: { required: true } } });
+    const extensions = { 'payment-identifier': { info: { required: true, id: 'pay_0123456789abcdef' } } };
+    const paid = { 'PAYMENT-SIGNATURE': encodeHeader({ ...payment, extensions }) };
+    expect((await postJson(service.endpoint, call.body, paid)).status).toBe(200);
     await service.close();
   });
 });

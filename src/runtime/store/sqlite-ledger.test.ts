@@ -1,5 +1,5 @@
 /** What only the ledger on disk has to hold to: it outlives its process, and knows whose rows it finds. */
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import Database from 'libsql';
@@ -39,6 +39,10 @@ describe('the file', () => {
     await ledger.reserve('k', claim, limits);
     await ledger.advance('k', ['reserved'], { state: 'computed', sealedAnswer: new Uint8Array(100_000).fill(7) });
     const before = await ledger.find('k');
+    const modes = readdirSync(folder)
+      .filter((name) => join(folder, name).startsWith(path) && !name.endsWith('.lock'))
+      .map((name) => statSync(join(folder, name)).mode & 0o777);
+    expect(new Set(modes)).toEqual(new Set([0o600]));
     ledger.close();
     const again = openSqliteLedger(path);
     expect(await again.find('k')).toEqual(before);

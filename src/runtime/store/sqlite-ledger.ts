@@ -3,6 +3,7 @@
  * It refuses a file of a newer schema, and one that another process of an older version still uses.
  */
 import type { PaymentRequirements, SettleResponse } from '@x402/core/types';
+import { closeSync, openSync } from 'node:fs';
 import Database from 'libsql';
 import type { Address, Hex } from 'viem';
 import {
@@ -67,6 +68,8 @@ export function openSqliteLedger(path: string, secretMac = ''): SqliteLedger {
   const presence = path === IN_MEMORY ? undefined : new Database(`${path}.lock`, { timeout: 0 });
   const alone = presence === undefined || succeeds(() => presence.exec('BEGIN EXCLUSIVE'));
   if (presence && !alone) stay(presence);
+  // Who paid when is nobody else's business; what SQLite puts beside the file has the file's mode.
+  if (presence) closeSync(openSync(path, 'a', 0o600));
   const database = new Database(path, { timeout: BUSY_TIMEOUT_MS });
   try {
     if (alone) {
