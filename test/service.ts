@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { ExactEvmScheme } from '@x402/evm/exact/client';
 import { x402Client, x402HTTPClient, wrapFetchWithPayment } from '@x402/fetch';
 import type { PaymentPayload, PaymentRequired } from '@x402/core/types';
-import { createPublicClient, erc20Abi, http, type Address } from 'viem';
+import { createPublicClient, createTestClient, createWalletClient, erc20Abi, http, type Address } from 'viem';
 import { generatePrivateKey, privateKeyToAccount, type PrivateKeyAccount } from 'viem/accounts';
 
 import { conversationPrune } from '../src/operations/conversation-prune.ts';
@@ -96,3 +96,16 @@ export function balanceOf(chain: LocalChain, owner: Address): Promise<bigint> {
 /** The document's own example. */
 export const EXAMPLE = conversationPrune.example;
 export const PRICE = BigInt(conversationPrune.price);
+
+/** Has the owner send all USDC away, as one who tries to have an answer for nothing would, between verification and settlement. */
+export async function emptyWallet(chain: LocalChain, owner: Address): Promise<void> {
+  const connection = { chain: BASE_SEPOLIA, transport: http(chain.rpcUrl) };
+  const anvil = createTestClient({ ...connection, mode: 'anvil' });
+  await anvil.impersonateAccount({ address: owner });
+  await anvil.setBalance({ address: owner, value: 10n ** 18n });
+  const args = [SOMEWHERE_ELSE, await balanceOf(chain, owner)] as const;
+  const wallet = createWalletClient({ ...connection, account: owner });
+  await wallet.writeContract({ address: chain.usdc, abi: erc20Abi, functionName: 'transfer', args });
+}
+
+const SOMEWHERE_ELSE: Address = '0x000000000000000000000000000000000000dEaD';

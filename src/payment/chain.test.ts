@@ -18,6 +18,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startLocalChain, type LocalChain } from '../runtime/local-chain.ts';
 import { createChainView, type ChainView } from './chain.ts';
 import { BASE_SEPOLIA, BASE_SEPOLIA_USDC } from './networks.ts';
+import type { SignedTransfer } from './payload.ts';
 
 const ABI = parseAbi([
   'function transferWithAuthorization(address from, address to, uint256 value, uint256 validAfter, uint256 validBefore, bytes32 nonce, uint8 v, bytes32 r, bytes32 s)',
@@ -64,12 +65,18 @@ const domain = {
   verifyingContract: BASE_SEPOLIA_USDC.address,
 };
 
-/** The call that moves `value` from the payer under `nonce`, signed. */
-async function transferCall(to: Address, value: bigint, nonce: Hex): Promise<Hex> {
-  await chain.mint(payer.address, value);
+/** A transfer of `value` from the payer under `nonce`, signed. */
+async function signedTransfer(to: Address, value: bigint, nonce: Hex): Promise<SignedTransfer> {
   const message = { from: payer.address, to, value, validAfter: 0n, validBefore: BigInt(FAR), nonce };
   const types = { TransferWithAuthorization: AUTHORIZATION };
   const signature = await payer.signTypedData({ domain, types, primaryType: 'TransferWithAuthorization', message });
+  return { ...message, signature };
+}
+
+/** The call that carries it out. */
+async function transferCall(to: Address, value: bigint, nonce: Hex): Promise<Hex> {
+  await chain.mint(payer.address, value);
+  const { signature, ...message } = await signedTransfer(to, value, nonce);
   const { v, yParity, r, s } = parseSignature(signature);
   const args = [message.from, to, value, 0n, message.validBefore, nonce, Number(v ?? 27 + yParity), r, s] as const;
   return encodeFunctionData({ abi: ABI, functionName: 'transferWithAuthorization', args });
@@ -104,6 +111,21 @@ describe('authorizationState', () => {
     const args = [payer.address, nonce, Number(v ?? 27 + yParity), r, s] as const;
     await send(chain.usdc, encodeFunctionData({ abi: ABI, functionName: 'cancelAuthorization', args }));
     expect(await stateOf(nonce, chain.payTo, 5n)).toEqual({ kind: 'spent_elsewhere' });
+  });
+});
+
+describe('isExecutable', () => {
+  it('is what the token would do: not without funds, not under a wrong signature, not twice', async () => {
+    const poor = privateKeyToAccount(generatePrivateKey());
+    const nonce = newNonce();
+    const transfer = await signedTransfer(chain.payTo, 5n, nonce);
+    await chain.mint(payer.address, 5n);
+    expect(await view.isExecutable(transfer)).toBe(true);
+    expect(await view.isExecutable({ ...transfer, value: 6n })).toBe(false);
+    expect(await view.isExecutable({ ...transfer, from: poor.address })).toBe(false);
+    expect(await view.isExecutable(await signedTransfer(chain.payTo, 2n ** 60n, newNonce()))).toBe(false);
+    await pay(chain.payTo, 5n, nonce);
+    expect(await view.isExecutable(transfer)).toBe(false);
   });
 });
 
@@ -206,6 +228,8 @@ describe('a chain that cannot be asked', () => {
     expect(await dead.reachable()).toBe(true);
     await own.stop();
     expect(await dead.reachable()).toBe(false);
+    await expect(dead.isExecutable(await signedTransfer(own.payTo, 1n, newNonce()))).rejects.toThrow();
+    await expect(dead.head()).rejects.toThrow();
     await expect(
       dead.authorizationState(
         { payer: payer.address, nonce: newNonce(), validBefore: FAR },

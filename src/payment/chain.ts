@@ -2,6 +2,8 @@
  * A read-only view of the chain: the one witness of whether an authorization was spent. It never sends a transaction.
  */
 import {
+  BaseError,
+  ContractFunctionRevertedError,
   createPublicClient,
   http,
   isAddressEqual,
@@ -12,7 +14,7 @@ import {
   type Hex,
   type PublicClient,
 } from 'viem';
-import type { Authorization } from './payload.ts';
+import type { Authorization, SignedTransfer } from './payload.ts';
 
 /**
  * What the chain says of an authorization, and for all but `pending` at the depth that counts as final. `pending`: spent in a block
@@ -41,13 +43,16 @@ export interface ChainView {
     transfer: { payTo: Address; amount: bigint },
     fromBlock?: number,
   ): Promise<AuthorizationState>;
+  /** Whether the token would carry the transfer out if it were sent now. Rejects where the chain cannot be asked. */
+  isExecutable(transfer: SignedTransfer): Promise<boolean>;
   /** How long a transfer that was reported takes until it shows at the depth that counts, in milliseconds. */
   readonly patienceMs: number;
 }
 
-/** EIP-3009 and EIP-20. */
+/** EIP-3009 and EIP-20; the signature as bytes, as FiatTokenV2_2 takes those of contract wallets too. */
 const ABI = parseAbi([
   'function authorizationState(address authorizer, bytes32 nonce) view returns (bool)',
+  'function transferWithAuthorization(address from, address to, uint256 value, uint256 validAfter, uint256 validBefore, bytes32 nonce, bytes signature)',
   'event AuthorizationUsed(address indexed authorizer, bytes32 indexed nonce)',
   'event AuthorizationCanceled(address indexed authorizer, bytes32 indexed nonce)',
   'event Transfer(address indexed from, address indexed to, uint256 value)',
@@ -122,6 +127,17 @@ export function createChainView({
         () => false,
       ),
     head: async () => Number(await client.getBlockNumber()),
+    isExecutable: async ({ from, to, value, validAfter, validBefore, nonce, signature }) => {
+      const args = [from, to, value, validAfter, validBefore, nonce, signature] as const;
+      try {
+        await client.simulateContract({ address: usdc, abi: ABI, functionName: 'transferWithAuthorization', args });
+        return true;
+      } catch (error) {
+        const reverted = (cause: unknown): boolean => cause instanceof ContractFunctionRevertedError;
+        if (error instanceof BaseError && error.walk(reverted)) return false;
+        throw error;
+      }
+    },
     authorizationState: async (authorization, { payTo, amount }, fromBlock) => {
       // The block first: had the authorization been used since, the contract would say so.
       const newest = await client.getBlock();

@@ -12,6 +12,7 @@ import {
   textOf,
   type GateOptions,
 } from '../../test/payment-gate.ts';
+import { emptyWallet } from '../../test/service.ts';
 import type { Outcome } from '../operation.ts';
 import { startLocalChain, type LocalChain } from '../runtime/local-chain.ts';
 import { createChainView } from './chain.ts';
@@ -177,6 +178,13 @@ describe('a settlement that went wrong', () => {
     transaction: '0xabc',
     network: 'eip155:84532',
   };
+  /** Says that nothing was sent, and so it is: the wallet has been emptied since it was verified. */
+  const refusal =
+    (errorReason: string): NonNullable<GateOptions['settle']> =>
+    async (_, { payload }) => {
+      await emptyWallet(chain, (payload as { authorization: { from: Address } }).authorization.from);
+      return { ...pending, transaction: '', errorReason, errorMessage: 'internals' };
+    };
   /** How the facilitator answers after it has settled, or without having settled. */
   const answers: Readonly<Record<string, () => Promise<SettleResponse>>> = {
     'a reset connection': () => Promise.reject(new Error('socket hang up')),
@@ -196,6 +204,11 @@ describe('a settlement that went wrong', () => {
       ...pending,
       success: true,
       transaction: `0x${'ab'.repeat(32)}`,
+    }),
+    'no funds, which is not true': async () => ({
+      ...pending,
+      transaction: '',
+      errorReason: 'invalid_exact_evm_insufficient_balance',
     }),
     'no reason at all': async () => ({ success: false, transaction: '', network: 'eip155:84532' }),
   };
@@ -262,7 +275,7 @@ describe('a settlement that went wrong', () => {
 
   it('is a definite failure only where nothing can have been sent; then the payment is dead', async () => {
     const { call, counts, payTo } = await setUp({
-      settle: async () => ({ ...pending, transaction: '', errorReason: 'invalid_exact_evm_insufficient_balance' }),
+      settle: refusal('invalid_exact_evm_insufficient_balance'),
     });
     const payment = await signedPayment(call);
     const answer = await call(payment);
@@ -296,7 +309,7 @@ describe('a settlement that went wrong', () => {
     let down = false;
     const view = createChainView({ rpcUrl: chain.rpcUrl, chain: BASE_SEPOLIA, usdc: chain.usdc });
     const { call } = await setUp({
-      settle: async () => ({ ...pending, transaction: '', errorReason: 'invalid_exact_evm_insufficient_balance' }),
+      settle: refusal('invalid_exact_evm_insufficient_balance'),
       chain: {
         authorizationState: (...ask) => (down ? Promise.reject(new Error('down')) : view.authorizationState(...ask)),
       },
@@ -308,14 +321,10 @@ describe('a settlement that went wrong', () => {
   });
 
   it('tells of a failure the reason’s name, not the facilitator’s message', async () => {
-    const answer = {
-      ...pending,
-      transaction: '',
-      errorReason: 'invalid_exact_evm_signature',
-      errorMessage: 'internals',
-    };
-    const { call } = await setUp({ settle: async () => answer });
-    expect(JSON.stringify(await call(await signedPayment(call)))).not.toContain('internals');
+    const { call } = await setUp({ settle: refusal('invalid_exact_evm_signature') });
+    const answer = await call(await signedPayment(call));
+    expect(codeOf(answer)).toBe('payment_failed');
+    expect(JSON.stringify(answer)).not.toContain('internals');
   });
 
   it('is never a failure by a facilitator’s word once an attempt was left open', async () => {

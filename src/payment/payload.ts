@@ -16,9 +16,21 @@ export interface Authorization {
   readonly validBefore: number;
 }
 
+/** All that is signed, and the signature: whoever has it can have the token carry it out. */
+export interface SignedTransfer {
+  readonly from: Address;
+  readonly to: Address;
+  readonly value: bigint;
+  readonly validAfter: bigint;
+  readonly validBefore: bigint;
+  readonly nonce: Hex;
+  readonly signature: Hex;
+}
+
 export interface Payment {
   readonly payload: PaymentPayload;
   readonly authorization: Authorization;
+  readonly transfer: SignedTransfer;
   /** Every signed field and the signature: a copy that differs in any of them is another payment. */
   readonly fingerprint: string;
   /** The id of the extension `payment-identifier`, where the client gave one. */
@@ -119,6 +131,15 @@ export function parsePayment(value: unknown): Result<Payment> {
     value: {
       payload: value as PaymentPayload,
       authorization,
+      transfer: {
+        from,
+        to,
+        value: BigInt(amount),
+        validAfter: BigInt(validAfter),
+        validBefore: BigInt(validBefore),
+        nonce: nonce as Hex,
+        signature: payload.signature as Hex,
+      },
       ...(identifier !== undefined && { identifier }),
       fingerprint: JSON.stringify([
         ...[from, to, nonce, normalSignature(payload.signature)].map((hexText) => hexText.toLowerCase()),

@@ -1,7 +1,8 @@
 /**
  * Settles one payment and says what is certain: settled, failed, or unknown. Success is what the chain shows for this very
- * authorization, never a facilitator's word. Its word counts as failure only at the first attempt, and only where its
- * reason proves that nothing was broadcast; whatever is left is unknown, and never guessed.
+ * authorization, never a facilitator's word. Its word counts as failure only at the first attempt, only where its reason is
+ * one from before any broadcast, and only where the chain agrees that the transfer cannot be made; whatever is left is
+ * unknown, and never guessed.
  */
 import type { FacilitatorClient, x402ResourceServer } from '@x402/core/server';
 import { SettleError, VerifyError, type PaymentRequirements, type SettleResponse } from '@x402/core/types';
@@ -102,9 +103,18 @@ export async function settle(context: SettlementContext): Promise<Settlement> {
   }
   const proven = await reconcilePatiently(context, answer?.success === true);
   if (proven !== 'unused') return proven;
-  return answer && provesNothingSent(answer) && !doubtful.has(payment.payload)
-    ? failure(context, answer.errorReason)
-    : UNKNOWN;
+  const refused = answer && provesNothingSent(answer) && !doubtful.has(payment.payload);
+  return refused && (await isImpossible(context)) ? failure(context, answer?.errorReason) : UNKNOWN;
+}
+
+/** Whether the token itself would refuse the transfer: only then can nobody make it behind a failure that was reported. */
+async function isImpossible({ chain, payment, report }: SettlementContext): Promise<boolean> {
+  try {
+    return !(await chain.isExecutable(payment.transfer));
+  } catch (error) {
+    report('chain_unanswered', error);
+    return false;
+  }
 }
 
 /** Rejects after `ms` where nobody has answered by then; the late answer is not waited for. */

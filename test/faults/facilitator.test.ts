@@ -1,9 +1,17 @@
 /** Every way in which a facilitator can fail, with money moved and not moved: what the client is told, what it costs, what a restart finds. */
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { startLocalChain, type LocalChain } from '../../src/runtime/local-chain.ts';
-import { FAULTS, startFacilitator, type Facilitator, type Moved } from './facilitator.ts';
-import { decodeHeader, encodeHeader, postJson } from '../service.ts';
-import { answerOf, newPaidCall, remoteFolder, startRemote, type Answer, type RemoteFolder } from './remote.ts';
+import { FAULTS, startFacilitator, type Facilitator, type Fault, type Moved } from './facilitator.ts';
+import { balanceOf, decodeHeader, emptyWallet, encodeHeader, postJson, PRICE } from '../service.ts';
+import {
+  answerOf,
+  newPaidCall,
+  remoteFolder,
+  startRemote,
+  type Answer,
+  type PaidCall,
+  type RemoteFolder,
+} from './remote.ts';
 
 let chain: LocalChain;
 let facilitator: Facilitator;
@@ -22,8 +30,8 @@ afterAll(async () => {
 
 const MOVED: readonly Moved[] = ['before', 'never', 'later'];
 const show = ({ status, code }: Answer): string => `${status} ${code}`;
-/** Only a word like that may end a payment: it names a fault from before any transaction. */
-const isWordOfFailure = (name: string): boolean => name.startsWith('failure');
+/** A row of its own: here the facilitator is right, and the chain says so too. Only then may a payment end. */
+const TRUE_FAILURE = 'failure: no funds, which is true';
 
 it('never charges twice, never keeps an answer that was paid for, and never asks for a second payment while the first may move', async () => {
   const runs = new Map<number, number>();
@@ -37,8 +45,15 @@ it('never charges twice, never keeps an answer that was paid for, and never asks
       }),
     ),
   );
+  const poor = await newPaidCall(chain, first.endpoint, 900);
+  facilitator.behave(poor.nonce, {
+    fault: FAULTS['failure: no funds'] as Fault,
+    moved: 'never',
+    meanwhile: () => emptyWallet(chain, poor.payer),
+  });
   // A facilitator that settles later cannot be honest as well.
   const tried = cases.filter(({ name, moved }) => moved === 'before' || !['none', 'slow answer'].includes(name));
+  tried.push({ name: TRUE_FAILURE, moved: 'never', call: poor });
   const answers: Answer[] = [];
   const retried: Answer[] = [];
   // A few at a time, or the honest part of the facilitator would be too slow as well.
@@ -55,14 +70,15 @@ it('never charges twice, never keeps an answer that was paid for, and never asks
 
   for (const { call } of tried) facilitator.behave(call.nonce, undefined);
   await facilitator.settleLate();
-  for (const { moved, call } of tried) expect(await call.charges()).toBe(moved === 'never' ? 0 : 1);
+  const charged = async (call: PaidCall): Promise<number> => (call === poor ? 0 : call.charges());
+  for (const { moved, call } of tried) expect(await charged(call)).toBe(moved === 'never' ? 0 : 1);
   const second = await startRemote(env, runs);
   // The first round of reconciliation has begun with the start; every open row whose money has moved is closed by it.
   await vi.waitFor(
     () => {
       const states = folder.states();
-      for (const { moved, name, call } of tried) {
-        if (moved !== 'never' && !isWordOfFailure(name)) expect(states.get(call.nonce)).toBe('settled');
+      for (const { moved, call } of tried) {
+        if (moved !== 'never') expect(states.get(call.nonce)).toBe('settled');
       }
     },
     { timeout: 10_000 },
@@ -76,7 +92,7 @@ it('never charges twice, never keeps an answer that was paid for, and never asks
   for (const [index, { name, moved, call }] of tried.entries()) {
     const [answer, retry, later, last] = [answers, retried, resent, again].map((list) => list[index]);
     if (!answer || !retry || !later || !last) throw new Error('a call went missing');
-    const charges = await call.charges();
+    const charges = await charged(call);
     const context = `${name}, moved ${moved}`;
     expect(charges, context).toBeLessThanOrEqual(1);
     expect(runs.get(call.targetTokens), context).toBe(1);
@@ -85,13 +101,15 @@ it('never charges twice, never keeps an answer that was paid for, and never asks
     const bytes = [answer, retry, later, last].filter(({ status }) => status === 200);
     expect(new Set(bytes.map(({ text, receipt }) => `${receipt} ${text}`)).size, context).toBeLessThanOrEqual(1);
     for (const { status, retryAfter } of [answer, retry, later]) {
-      if (status === 402) expect(isWordOfFailure(name), context).toBe(true);
+      if (status === 402) expect(name, context).toBe(TRUE_FAILURE);
       if (status === 503) expect(Number(retryAfter), context).toBeGreaterThan(0);
     }
     if (moved === 'before') expect(answer.status, context).toBe(200);
     rows.push([name, moved, show(answer), states.get(call.nonce), show(later), charges, runs.get(call.targetTokens)]);
   }
   await second.close();
+  // All that the payee has is what these payers were charged.
+  expect(await balanceOf(chain, chain.payTo)).toBe(BigInt(tried.length - 1) * PRICE);
   const head = [
     'facilitator',
     'money moves',

@@ -61,10 +61,17 @@ export const FAULTS: Readonly<Record<string, Fault>> = {
   'failure: no funds, status 400': (response) => json(response, 400, refusal('invalid_exact_evm_insufficient_balance')),
 };
 
+export interface Behaviour {
+  readonly fault: Fault;
+  readonly moved: Moved;
+  /** What happens between verification and settlement. */
+  readonly meanwhile?: () => Promise<void>;
+}
+
 export interface Facilitator {
   readonly url: string;
   /** Of the payment with this nonce, until told otherwise; `undefined` heals it. */
-  behave(nonce: string, behaviour: { fault: Fault; moved: Moved } | undefined): void;
+  behave(nonce: string, behaviour: Behaviour | undefined): void;
   /** Moves the money of all payments that were to be settled later. */
   settleLate(): Promise<void>;
   /** Whether it answers anything at all. */
@@ -85,7 +92,7 @@ export async function startFacilitator(chain: Pick<LocalChain, 'rpcUrl' | 'facil
     privateKey: chain.facilitatorKey,
     pollingIntervalMs: LOCAL_POLLING_INTERVAL_MS,
   });
-  const behaviours = new Map<string, { fault: Fault; moved: Moved }>();
+  const behaviours = new Map<string, Behaviour>();
   const late = new Map<string, Call>();
   const seen: Facilitator['seen'] = { paths: [], headers: {} };
   let up = true;
@@ -93,7 +100,8 @@ export async function startFacilitator(chain: Pick<LocalChain, 'rpcUrl' | 'facil
   const pause = (): Promise<void> => delay(Math.random() * facilitator.jitterMs);
   const settle = async (response: ServerResponse, { paymentPayload, paymentRequirements }: Call): Promise<void> => {
     const { nonce } = (paymentPayload.payload as { authorization: { nonce: string } }).authorization;
-    const { fault = FAULTS['none'], moved = 'before' } = behaviours.get(nonce) ?? {};
+    const { fault = FAULTS['none'], moved = 'before', meanwhile } = behaviours.get(nonce) ?? {};
+    await meanwhile?.();
     await pause();
     if (moved === 'later') late.set(nonce, { paymentPayload, paymentRequirements });
     const truth = moved === 'before' ? await real.settle(paymentPayload, paymentRequirements) : refusal('never_tried');

@@ -6,6 +6,7 @@ import { ExactEvmScheme } from '@x402/evm/exact/client';
 import { x402Client, x402HTTPClient } from '@x402/fetch';
 import type { PaymentRequired } from '@x402/core/types';
 import Database from 'libsql';
+import type { Address } from 'viem';
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts';
 import { conversationPrune } from '../../src/operations/conversation-prune.ts';
 import { operations } from '../../src/operations/list.ts';
@@ -88,6 +89,7 @@ export interface PaidCall {
   readonly body: unknown;
   readonly targetTokens: number;
   readonly nonce: string;
+  readonly payer: Address;
   readonly headers: Record<string, string>;
   /** What has left the payer's wallet, in prices. */
   charges(): Promise<number>;
@@ -137,6 +139,7 @@ export async function newPaidCall(
     body,
     targetTokens,
     nonce: authorization.nonce,
+    payer: account.address,
     headers: paid,
     charges: async () => Number((FUNDS - (await balanceOf(chain, account.address))) / PRICE),
     send: async (to) => answerOf(await postJson(to, body, paid)),
