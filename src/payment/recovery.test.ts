@@ -210,9 +210,10 @@ describe('what is stored', () => {
       readdirSync(folder)
         .filter((name) => join(folder, name).startsWith(path))
         .map((name) => readFileSync(join(folder, name), 'latin1'));
-    expect(read().join('')).toContain(payment.authorization.nonce);
+    const whileOpen = read();
+    expect(whileOpen.join('')).toContain(payment.authorization.nonce);
     ledger.close();
-    for (const text of read()) {
+    for (const text of [...whileOpen, ...read()]) {
       for (const trace of [...traces, signature, signature.slice(2)]) {
         expect(text.includes(Buffer.from(trace).toString('latin1'))).toBe(false);
       }
