@@ -64,7 +64,7 @@ function describe(failure: PaidFetchFailure): string {
     case 'answer_unverified':
       return `the answer is not verified: ${failure.reason}`;
     case 'network_failed':
-      return `no answer after ${failure.attempts} attempts`;
+      return `no answer, asked ${failure.attempts} times`;
     case 'redirected':
       return 'the service redirects, and a payment does not follow';
     case 'store_broken':

@@ -1,7 +1,7 @@
 /**
  * A fetch that pays. It keeps a signed payment until its fate is proven, so that neither its own retries nor the caller's
  * ever sign twice for one call; it signs nothing that it was not told to, and hands over no paid answer that it has not
- * verified. For browsers, Workers and Node alike.
+ * verified. For browsers and Node alike.
  */
 import { BASE_SEPOLIA_USDC } from '../payment/networks.ts';
 import { sha256, toHex, type JsonObject } from '../provenance/canonical.ts';

@@ -382,6 +382,9 @@ describe('what it does not sign', () => {
   });
 });
 
+/** A did:key of nobody here. */
+const STRANGER = 'did:key:z6MkhaXgBZDvotDkL5257faiztiGiC2QtKLGpbnnEGta2doK';
+
 describe('what it does not hand over', () => {
   const answer = (change: (text: string) => string): Fault => ({
     rewrite: ({ status, headers, body }) => ({ status, headers, body: Buffer.from(change(body.toString())) }),
@@ -454,6 +457,40 @@ describe('what it does not hand over', () => {
     expect([signatures(), await charged()]).toEqual([1, PRICE]);
     expect((await again({ issuer: service.did })(url(), request)).status).toBe(200);
     expect([signatures(), await charged()]).toEqual([1, PRICE]);
+  });
+
+  it('an answer that an API key paid for, unless it is verified like any other', async () => {
+    const withKey = (init: RequestInit): RequestInit => ({
+      ...init,
+      headers: { 'Content-Type': 'application/json', 'X-API-KEY': 'k' },
+    });
+    const { pay, signatures } = await newPayer();
+    const request = newRequest();
+    const genuine = Buffer.from(await (await pay(url(), request)).arrayBuffer());
+    const give = (body: Buffer): Fault => ({
+      rewrite: () => ({ status: 200, headers: { 'content-type': 'application/json' }, body }),
+    });
+    proxy.script(give(genuine));
+    expect((await pay(url(), withKey(request))).status).toBe(200);
+    proxy.script(give(genuine));
+    expect(await failureOf(pay(url(), withKey(newRequest())))).toMatchObject({
+      code: 'answer_unverified',
+      charged: false,
+    });
+    expect(signatures()).toBe(1);
+  });
+
+  it('an answer by a key that the issuer did not have when it was asked; it is asked once more', async () => {
+    let asked = 0;
+    const stale: typeof fetch = async (input, init) => {
+      if (!String(input instanceof Request ? input.url : input).endsWith('/did.json')) return fetch(input, init);
+      asked += 1;
+      return asked === 1 ? Response.json({ id: STRANGER }) : fetch(input, init);
+    };
+    const { pay, signatures } = await newPayer({ fetch: stale });
+    expect((await pay(url(), newRequest())).status).toBe(200);
+    expect((await pay(url(), newRequest())).status).toBe(200);
+    expect([asked, signatures()]).toEqual([2, 2]);
   });
 
   it('a redirection, paid or not', async () => {
