@@ -285,6 +285,22 @@ describe('when the caller leaves', () => {
     expect([signatures(), await charged()]).toEqual([1, PRICE]);
   });
 
+  it('hands the answer over all the same if he leaves when the purchase has ended', async () => {
+    const controller = new AbortController();
+    const map = new Map<string, string>();
+    const store = {
+      get: (key: string) => map.get(key),
+      set: (key: string, value: string) => map.set(key, value),
+      delete: (key: string) => {
+        controller.abort(new Error('enough'));
+        return Promise.resolve(map.delete(key));
+      },
+    };
+    const { pay } = await newPayer({ store });
+    const response = await pay(url(), { ...newRequest(), signal: controller.signal });
+    expect([response.status, [...map.keys()]]).toEqual([200, ['total']]);
+  });
+
   it('lets the others of the same call stay', async () => {
     const { pay, signatures } = await newPayer();
     const request = newRequest();
@@ -477,7 +493,23 @@ describe('what it does not hand over', () => {
       code: 'answer_unverified',
       charged: false,
     });
+    proxy.script(give(genuine));
+    const other = pay(`${proxy.url}/api/v1/prune`, withKey(request));
+    expect(await failureOf(other)).toMatchObject({ failure: { reason: 'it answers another operation' } });
     expect(signatures()).toBe(1);
+  });
+
+  it('an answer to somebody else’s call under the same Idempotency-Key', async () => {
+    const named: RequestInit = {
+      ...newRequest(),
+      headers: { 'Content-Type': 'application/json', 'Idempotency-Key': 'monday' },
+    };
+    const theirs = await newPayer();
+    const body = Buffer.from(await (await theirs.pay(url(), named)).arrayBuffer());
+    const { pay } = await newPayer();
+    proxy.scriptPaid({ rewrite: ({ status, headers }) => ({ status, headers, body }) });
+    expect(await failureOf(pay(url(), named))).toMatchObject({ failure: { reason: 'it was paid by somebody else' } });
+    expect((await pay(url(), named)).status).toBe(200);
   });
 
   it('an answer by a key that the issuer did not have when it was asked; it is asked once more', async () => {
