@@ -347,9 +347,10 @@ function aiPruning(name: string, short: string, keep?: number): Manager {
   };
 }
 
-/** Ours are the first three; each of the others as its documentation shows it, then with what serves it best. */
+/** Ours are the first four; each of the others as its documentation shows it, then with what serves it best. */
 export const MANAGERS: readonly Manager[] = [
   assembling('our assemble', 'assemble', {}),
+  assembling('our assemble, user_first', 'user first', { user_first: true }),
   assembling('our assemble, nothing summarised', 'no summary', { allow_compaction: false }),
   pruning,
   trimming('trimMessages, defaults', 'trim', {}),

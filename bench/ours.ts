@@ -5,6 +5,7 @@ import { type ContextConfig, DEFAULT_CONFIG } from '../src/engines/config.ts';
 import type { Estimator } from '../src/engines/estimator.ts';
 import { sum } from '../src/engines/meter.ts';
 import { deterministicSummarizer } from '../src/engines/summary.ts';
+import type { Summarizer } from '../src/engines/summarizer.ts';
 import type { Conversation } from './conversations.ts';
 
 /** What is to be sent to the model. */
@@ -26,6 +27,7 @@ export async function assembleTo(
   estimator: Estimator,
   options: AssembleOptions = {},
   config: ContextConfig = DEFAULT_CONFIG,
+  summarizer: Summarizer = deterministicSummarizer,
 ): Promise<AssembleResult | undefined> {
   const limits = { context_window: budget, max_output_tokens: 0 };
   const model: ResolvedModel = { resolved: 'inline', limits };
@@ -35,7 +37,7 @@ export async function assembleTo(
     system_prompt: system,
     options: { ...options, reserved_tokens: 0 },
   };
-  const tools = { config, model, estimator, summarizer: deterministicSummarizer, pause };
+  const tools = { config, model, estimator, summarizer, pause };
   const assembled = await assemble(request, { ...tools, withLease: (work) => work() });
   return assembled.kind === 'fits' ? assembled.result : undefined;
 }
@@ -47,11 +49,15 @@ export interface Step {
   readonly share: number;
   readonly options: AssembleOptions;
   readonly config?: ContextConfig;
+  /** Instead of our own. */
+  readonly summarizer?: Summarizer;
   readonly isWhatHappened: (applied: Applied) => boolean;
 }
 
 /** It is too short to be pruned by the defaults, which protect as much as half of it. */
 const EAGER: ContextConfig = { ...DEFAULT_CONFIG, protect_recent_tokens: 5_000, min_free_tokens: 1_000 };
+
+const GIVEN_SUMMARY = '## Goal\n- Find out why the checkout fails.\n'.repeat(40);
 
 export const STEPS: readonly Step[] = [
   { name: 'it fits', share: 2, options: {}, isWhatHappened: ({ pruned, compacted }) => !pruned && !compacted },
@@ -67,6 +73,13 @@ export const STEPS: readonly Step[] = [
     share: 0.65,
     options: { allow_prune: false, allow_compaction: false },
     isWhatHappened: ({ pruned }) => pruned,
+  },
+  {
+    name: 'summarised, the summary being given',
+    share: 0.3,
+    options: { allow_prune: false },
+    summarizer: { name: 'given', deterministic: true, summarize: async () => GIVEN_SUMMARY },
+    isWhatHappened: ({ compacted }) => compacted,
   },
   {
     name: 'summarised',
@@ -85,11 +98,11 @@ export const STEPS: readonly Step[] = [
 
 /** Does that to a conversation of about `tokens` tokens. */
 export async function take(
-  { name, share, options, config, isWhatHappened }: Step,
+  { name, share, options, config, summarizer, isWhatHappened }: Step,
   context: Context,
   tokens: number,
   estimator: Estimator,
 ): Promise<void> {
-  const result = await assembleTo(context, Math.floor(tokens * share), estimator, options, config);
+  const result = await assembleTo(context, Math.floor(tokens * share), estimator, options, config, summarizer);
   if (!result || !isWhatHappened(result.applied)) throw new Error(`not what happened: ${name}`);
 }

@@ -11,6 +11,7 @@ import { PAYMENT_HEADER, payOverHttp } from './payment/http.ts';
 import type { Usdc } from './payment/networks.ts';
 import { problemResponse } from './problem.ts';
 import type { DidDocument } from './provenance/did.ts';
+import { answerPreflight, finishHeaders, PUBLIC_FOR_A_MINUTE } from './surfaces/cross-origin.ts';
 import { readJsonBody, requireJsonBody } from './surfaces/json-body.ts';
 import { operationPath, PATHS, samplePath } from './surfaces/links.ts';
 import { answerModels } from './surfaces/models.ts';
@@ -37,7 +38,7 @@ export interface AppDependencies {
 
 type Env = { Variables: { requestId: string } };
 
-/** A web-standard app: `app.fetch` runs it on any runtime. Every answer carries X-Request-Id. */
+/** A web-standard app: `app.fetch` runs it on any runtime. Every answer carries X-Request-Id, and says what browsers may do with it. */
 export function createApp(dependencies: AppDependencies): Hono<Env> {
   const { operations, gate, chain, issuer, contextFor, didDocument, usdc, payTo, publicUrl, bodyLimitBytes } =
     dependencies;
@@ -50,9 +51,11 @@ export function createApp(dependencies: AppDependencies): Hono<Env> {
     if (c.req.url.slice(0, c.req.url.indexOf('/', 8)).includes('@')) c.res = problemResponse(USER_IN_URL);
     else await next();
     c.header('X-Request-Id', requestId);
+    finishHeaders(c);
     const [method, path, { status }] = [c.req.method, c.req.routePath, c.res];
     dependencies.onAnswer({ requestId, method, path, status, ms: Math.round(performance.now() - start) });
   });
+  app.use(answerPreflight());
   app.use(bodyLimit({ maxSize: bodyLimitBytes, onError: () => tooLarge(bodyLimitBytes) }));
   app.notFound(() => problemResponse({ code: 'not_found' }));
   app.onError((error, c) => {
@@ -73,8 +76,8 @@ export function createApp(dependencies: AppDependencies): Hono<Env> {
   }
   const payment = { network: usdc.caip2, asset: usdc.address, payTo };
   const index = serviceIndex({ ...issuer.generator, publicUrl, did: issuer.did, payment, operations });
-  route(app, 'GET', PATHS.home, (c) => c.json(index));
-  route(app, 'GET', PATHS.did, (c) => c.json(didDocument));
+  route(app, 'GET', PATHS.home, (c) => c.json(index, 200, { 'Cache-Control': PUBLIC_FOR_A_MINUTE }));
+  route(app, 'GET', PATHS.did, (c) => c.json(didDocument, 200, { 'Cache-Control': PUBLIC_FOR_A_MINUTE }));
   route(app, 'GET', PATHS.health, (c) => c.json({ ok: true }));
   route(app, 'GET', PATHS.ready, async (c) => {
     const ok = await chain.reachable();

@@ -16,6 +16,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   operations: ['operation.ts', 'problem.ts', 'engines', 'tokenizer', 'transcript', 'provenance'],
   surfaces: ['operations', 'operation.ts', 'problem.ts', 'provenance'],
   payment: ['operations', 'operation.ts', 'problem.ts', 'provenance'],
+  client: ['provenance', 'payment'],
   'app.ts': ['surfaces', 'payment', 'operations', 'operation.ts', 'problem.ts', 'provenance'],
   runtime: ['app.ts', 'surfaces', 'payment', 'operations', 'operation.ts', 'problem.ts', 'provenance'],
 };

@@ -198,6 +198,27 @@ describe('the older part', () => {
     if (assembled.kind === 'overflow') expect(assembled.token_count).toBeGreaterThan(4_000);
   });
 
+  it('leaves a user’s message at the beginning where that is asked for', async () => {
+    const list = [
+      user('first'),
+      assistant('a'),
+      custom(),
+      user(ofTokens(600)),
+      assistant(call('c')),
+      result('c', ofTokens(3_000)),
+      assistant('so'),
+      user(inline('gone'), 'with a result'),
+      assistant('done'),
+    ];
+    const options = { protected_functions: ['shell::run'], summary_tokens: 128 };
+    const asItIs = await fit({ messages: list, usable: 2_500, options });
+    expect([asItIs.messages[0], asItIs.applied.tail_start_index]).toEqual([list[6], 6]);
+    expect(asItIs.applied).not.toHaveProperty('opening_message_index');
+    const asked = await fit({ messages: list, usable: 2_500, options: { ...options, user_first: true } });
+    expect(asked.messages).toEqual([list[3], ...list.slice(6)]);
+    expect(asked.applied).toMatchObject({ tail_start_index: 6, opening_message_index: 3 });
+  });
+
   it('is summarised under a lease only where a model does it, and a held one is no reason to cut', async () => {
     const held: AssembleTools['withLease'] = async () => undefined;
     const options = {};
@@ -381,6 +402,7 @@ describe.each(NAMES)('whatever is sent, by %s', (by) => {
     tail_turns: fc.constantFrom(null, 0, 1, 3),
     max_result_tokens: fc.constantFrom(null, null, 20, 200),
     cache_breakpoint: fc.constantFrom(null, null, -1, 0, 2),
+    user_first: fc.constantFrom(null, false, true),
     allow_prune: fc.constantFrom(null, true, false),
     allow_compaction: fc.constantFrom(null, true, false),
     protected_functions: fc.constantFrom(null, ['file::read']),
@@ -457,9 +479,15 @@ describe.each(NAMES)('whatever is sent, by %s', (by) => {
           );
 
           if (view.length > 0) expect(fitted.length).toBeGreaterThan(0);
+          const opening = messages.filter((_, index) => index === applied.opening_message_index);
           const tail = applied.compacted
-            ? messages.slice(applied.tail_start_index).filter(({ role }) => role !== 'custom')
+            ? [...opening, ...messages.slice(applied.tail_start_index)].filter(({ role }) => role !== 'custom')
             : view;
+          const mayOpen =
+            each.user_first === true &&
+            view[0]?.role === 'user' &&
+            view[0].content.every(({ type }) => type !== 'function_result');
+          if (mayOpen && (view[0]?.content.length ?? 0) > 0) expect(fitted[0]?.role).toBe('user');
           expect(fitted.length).toBe(tail.length);
           expect(orphans(fitted)).toBeLessThanOrEqual(orphans(view));
           for (const [index, message] of fitted.entries()) {

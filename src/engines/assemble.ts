@@ -5,6 +5,7 @@
  */
 import { canonicalJson, sha256, toHex } from '../provenance/canonical.ts';
 import type { AgentFunction, AgentMessage } from '../transcript/message.ts';
+import { beginsTurn } from '../transcript/results.ts';
 import { type Reserve, type ResolvedModel, usableTokens } from './budget.ts';
 import { capResults } from './cap.ts';
 import {
@@ -42,6 +43,8 @@ export interface AssembleOptions extends SummaryOptions, Reserve {
   readonly request_overhead_tokens?: number | null;
   /** No single result says more. */
   readonly max_result_tokens?: number | null;
+  /** Whether the messages have to begin with a user, as some providers want; see `opening_message_index`. */
+  readonly user_first?: boolean | null;
   /** Index of the last message of a cached prefix, which then stays byte for byte; -1 when nothing is cached. */
   readonly cache_breakpoint?: number | null;
 }
@@ -56,6 +59,8 @@ export type Applied = {
   summary?: string;
   /** Of the request's messages. */
   tail_start_index?: number;
+  /** Of the request's messages: the user's, out of what was summarised, that stands before the tail as it would begin otherwise. */
+  opening_message_index?: number;
   tokens_before?: number;
   /** The same as tokens_before, by a clearer name. */
   summarized_head_tokens?: number;
@@ -91,8 +96,15 @@ interface Draft {
   readonly sizes: readonly number[];
   readonly prompt: string;
   readonly promptTokens: number;
-  /** What stands for the messages before these, and how many they were. */
-  readonly summarised?: { readonly summary: string; readonly tokens_before: number; readonly messages: number };
+  readonly summarised?: {
+    readonly summary: string;
+    readonly tokens_before: number;
+    /** Where the tail begins, and which message was put before it. */
+    readonly start: number;
+    readonly opening: number | undefined;
+    /** The messages of the draft as they were sent. */
+    readonly originals: readonly AgentMessage[];
+  };
 }
 
 /** What a compaction may leave, in tokens. */
@@ -156,7 +168,9 @@ export async function assemble(request: AssembleRequest, tools: AssembleTools): 
   /** Undefined where somebody else compacts; the same draft where there is nothing to gain. */
   const compacted = async (before: Draft, { tailTokens, summaryTokens }: Plan): Promise<Draft | undefined> => {
     const { messages, sizes } = before;
-    const start = selectTail(messages, sizes, options.tail_turns ?? config.tail_turns, tailTokens) ?? 0;
+    const lastUser = options.user_first ? (sizes[messages.findLastIndex(opensConversation)] ?? 0) : 0;
+    const room = Math.max(0, tailTokens - lastUser);
+    const start = selectTail(messages, sizes, options.tail_turns ?? config.tail_turns, room) ?? 0;
     // Of the messages as they were sent: what pruning took away is what a summary is for.
     const head = originals.slice(0, start);
     const bounds = { ...options, ...(summaryTokens !== undefined && { summary_tokens: summaryTokens }) };
@@ -164,14 +178,17 @@ export async function assemble(request: AssembleRequest, tools: AssembleTools): 
     const made = summarizer.deterministic ? await summarize() : await withLease(summarize);
     if (made?.status !== 'ok') return made && before;
     const { summary, tokens_before } = made;
-    const summarised = { summary, tokens_before, messages: start };
-    const after = { messages: messages.slice(start), sizes: sizes.slice(start), ...promptWith(summary), summarised };
+    const opening = options.user_first ? openingBefore(messages, start) : undefined;
+    const keptOf = <T>(list: readonly T[]): T[] =>
+      opening === undefined ? list.slice(start) : [...list.slice(opening, opening + 1), ...list.slice(start)];
+    const summarised = { summary, tokens_before, start, opening, originals: keptOf(originals) };
+    const after = { messages: keptOf(messages), sizes: keptOf(sizes), ...promptWith(summary), summarised };
     return total(after) < total(before) ? after : before;
   };
 
   const reduced = async (before: Draft): Promise<Draft> => {
     if (fits(before)) return before;
-    const reducible = { ...before, originals: originals.slice(before.summarised?.messages), from };
+    const reducible = { ...before, originals: before.summarised?.originals ?? originals, from };
     return { ...before, ...(await reduceResults(reducible, total(before) - usable, estimator, meter)) };
   };
 
@@ -214,7 +231,9 @@ export async function assemble(request: AssembleRequest, tools: AssembleTools): 
   if (summarised) {
     applied.compacted = true;
     applied.summary = summarised.summary;
-    applied.tail_start_index = view[summarised.messages]?.index ?? 0;
+    applied.tail_start_index = view[summarised.start]?.index ?? 0;
+    const opening = summarised.opening === undefined ? undefined : view[summarised.opening];
+    if (opening) applied.opening_message_index = opening.index;
     applied.tokens_before = summarised.tokens_before;
     applied.summarized_head_tokens = summarised.tokens_before;
   }
@@ -238,6 +257,16 @@ export async function assemble(request: AssembleRequest, tools: AssembleTools): 
       },
     },
   };
+}
+
+const opensConversation = (message: AgentMessage): boolean =>
+  beginsTurn(message) && message.content.length > 0 && !message.content.some(({ type }) => type === 'function_result');
+
+/** The newest user message before an assistant's at `start` that a conversation can begin with. */
+function openingBefore(messages: readonly AgentMessage[], start: number): number | undefined {
+  if (messages[start]?.role !== 'assistant') return undefined;
+  const opening = messages.slice(0, start).findLastIndex(opensConversation);
+  return opening < 0 ? undefined : opening;
 }
 
 function renderPrompt(base: string, summary: string | undefined): string {

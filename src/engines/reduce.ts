@@ -48,6 +48,8 @@ export async function reduceResults(
     .toSorted((a, b) => b.was - a.was)
     .values();
 
+  const counted = new Map<AgentMessage, number>();
+  const knowing: Estimator = { ...estimator, message: (each) => counted.get(each) ?? estimator.message(each) };
   let state = { messages, sizes };
   // Results that share a message may count less together than apart, so what is left to free is counted again after each
   // batch. Batches grow: a message is counted a few times only, however many results it has.
@@ -57,14 +59,16 @@ export async function reduceResults(
       const { value: next, done } = queue.next();
       if (done) break;
       const by = await reference(next.place, next.was, originals, estimator);
-      const gain = next.was - estimate(by, estimator);
+      const tokens = estimate(by, estimator);
+      if ('role' in by) counted.set(by, tokens);
+      const gain = next.was - tokens;
       if (gain <= 0) continue;
       promised += gain;
       batch.push({ ...next.place, by });
     }
     if (batch.length === 0) break;
     const reduced = replaceResults(state.messages, batch);
-    const resized = await resize(state, reduced, estimator, meter);
+    const resized = await resize(state, reduced, knowing, meter);
     left -= sum(state.sizes) - sum(resized);
     state = { messages: reduced, sizes: resized };
   }

@@ -41,6 +41,9 @@ const input = z
         max_result_tokens: optional(z.int().min(CAP_MIN_TOKENS)).describe(
           'Cuts the middle out of every result that says more. Off by default.',
         ),
+        user_first: optional(z.boolean()).describe(
+          'The messages begin with a user’s, as some providers want; where the tail does not, the newest one of those summarised stands before it. False by default.',
+        ),
         cache_breakpoint: optional(z.int().min(-1)).describe(
           'Index of the last message of a cached prefix: nothing up to it is changed, and nothing is compacted.',
         ),
@@ -73,6 +76,9 @@ const output = z.looseObject({
       capped_tokens: tokens.optional(),
       summary: z.string().optional().describe('Keep it, and send it as previous_summary next time.'),
       tail_start_index: tokens.optional().describe('Index in your messages of the first one that stays.'),
+      opening_message_index: tokens
+        .optional()
+        .describe('With user_first: index in your messages of the one that stands before the tail.'),
       tokens_before: tokens.optional().describe('Of the messages that were summarised.'),
       summarized_head_tokens: tokens.optional().describe('The same as tokens_before.'),
       prefix: z
