@@ -3,7 +3,7 @@
  * ever sign twice for one call; it signs nothing that it was not told to, and hands over no paid answer that it has not
  * verified. For browsers and Node alike.
  */
-import { BASE_SEPOLIA_USDC } from '../payment/networks.ts';
+import { BASE_SEPOLIA_USDC, BASE_USDC } from '../payment/networks.ts';
 import { sha256, toHex, type JsonObject } from '../provenance/canonical.ts';
 import { atomicUnits, createBudget, type Amount, type PaymentStore } from './budget.ts';
 import { checkEvidence } from './evidence.ts';
@@ -63,14 +63,6 @@ const MAX_PER_CALL = '0.05';
 const RETRIES = 4;
 const MAX_DELAY_MS = 30_000;
 const ATTEMPT_TIMEOUT_MS = 90_000;
-
-/** Source: Circle's list of USDC contract addresses; on mainnet the contract's name is the long one. */
-const BASE_USDC: PayableToken = {
-  caip2: 'eip155:8453',
-  address: '0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913',
-  name: 'USD Coin',
-  version: '2',
-};
 
 /** @throws RangeError for an amount or an issuer that is none. */
 export function createPaidFetch(wallet: Wallet, options: PaidFetchOptions): PaidFetch {
