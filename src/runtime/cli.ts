@@ -8,6 +8,7 @@ import { GENERATOR } from './version.ts';
 const USAGE = `${GENERATOR.name} ${GENERATOR.version}
 
   ${GENERATOR.name} start     run the service; without settings in local mode, with practice money
+  ${GENERATOR.name} facilitator   settle payments for other sellers of yours, over the standard routes of x402
   ${GENERATOR.name} keygen    print a new SIGNING_KEY in both spellings
   ${GENERATOR.name} --version
 `;
@@ -15,6 +16,7 @@ const USAGE = `${GENERATOR.name} ${GENERATOR.version}
 const commands: Readonly<Record<string, () => Promise<void>>> = {
   // Loaded only then: the other commands need none of it.
   start: async () => (await import('./start.ts')).start(),
+  facilitator: async () => (await import('./start-facilitator.ts')).facilitate(),
   keygen: async () => {
     const seed = newSeed();
     const { hex, secretKeyMultibase } = spellings(seed);

@@ -165,17 +165,49 @@ export class SettingsError extends Error {
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
+/** An empty variable means the same as an absent one, as shells and compose files leave them. */
+const withoutEmpty = (env: Environment): Environment =>
+  Object.fromEntries(Object.entries(env).filter(([, value]) => value !== undefined && value !== ''));
+
 /**
- * An empty variable means the same as an absent one, as shells and compose files leave them.
- *
  * @param operationIds the operations that PRICES may name.
  * @throws SettingsError
  */
 export function parseSettings(env: Environment, operationIds: readonly string[]): Settings {
-  const given = Object.fromEntries(Object.entries(env).filter(([, value]) => value !== undefined && value !== ''));
+  const given = withoutEmpty(env);
   return given['NETWORK'] === 'base' || given['NETWORK'] === 'base-sepolia'
     ? parseRemote(given, operationIds)
     : take(local(operationIds).safeParse(given));
+}
+
+/** Sellers' payments go to these addresses only. */
+const readPayTos = (text: string): readonly Address[] | undefined => {
+  const addresses = text.split(',').map((each) => readPayTo(each.trim()));
+  return addresses.every((each) => each !== undefined) ? addresses : undefined;
+};
+
+const TOKEN_MIN_CHARS = 32;
+
+const facilitator = z.object({
+  NETWORK: z.enum(['base-sepolia', 'base'], 'must be base-sepolia or base'),
+  /** Port 4022 unless it is set; 0 is any free one. */
+  PORT: integer(0, 65_535).default(4_022),
+  HOST: z.string().default('127.0.0.1'),
+  RPC_URL: serviceUrl,
+  FACILITATOR_PRIVATE_KEY: field(readPrivateKey, 'must be 64 hex digits, of an account with ETH for gas'),
+  FACILITATOR_TOKEN: field(
+    (text) => (text.length >= TOKEN_MIN_CHARS ? text : undefined),
+    `must have at least ${TOKEN_MIN_CHARS} characters; sellers send it as Bearer token`,
+  ),
+  FACILITATOR_PAY_TO: field(readPayTos, 'must be addresses with their EIP-55 checksum, separated by commas'),
+  LOG_LEVEL: z.enum(['silent', 'error', 'info'], 'must be silent, error or info').default('info'),
+});
+
+export type FacilitatorSettings = z.infer<typeof facilitator>;
+
+/** @throws SettingsError */
+export function parseFacilitatorSettings(env: Environment): FacilitatorSettings {
+  return take(facilitator.safeParse(withoutEmpty(env)));
 }
 
 function parseRemote(given: Environment, operationIds: readonly string[]): RemoteSettings {

@@ -1,7 +1,4 @@
 /** The facilitator for other sellers, over HTTP, by the stock client, on the practice chain. */
-import type { Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { createAdaptorServer } from '@hono/node-server';
 import { x402Client } from '@x402/core/client';
 import { HTTPFacilitatorClient } from '@x402/core/server';
 import type { PaymentPayload, PaymentRequirements } from '@x402/core/types';
@@ -10,39 +7,55 @@ import { createPublicClient, erc20Abi, http, type Address } from 'viem';
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { BASE_SEPOLIA, BASE_SEPOLIA_USDC } from '../payment/networks.ts';
-import { createInProcessFacilitator } from './facilitator.ts';
-import { createFacilitatorApp } from './facilitator-server.ts';
+import { parseFacilitatorSettings } from './env.ts';
 import { startLocalChain, type LocalChain } from './local-chain.ts';
+import { type RunningFacilitator, startFacilitator } from './start-facilitator.ts';
 
 const TOKEN = 'a-token-that-the-sellers-know-0123456789';
 const seller = privateKeyToAccount(generatePrivateKey()).address;
 const payer = privateKeyToAccount(generatePrivateKey());
 const reported: string[] = [];
 let chain: LocalChain;
-let server: Server;
+let running: RunningFacilitator;
 let url: string;
 let reader: ReturnType<typeof createPublicClient>;
 beforeAll(async () => {
   chain = await startLocalChain();
   await chain.mint(payer.address, 10_000n);
   reader = createPublicClient({ chain: BASE_SEPOLIA, transport: http(chain.rpcUrl) });
-  const facilitator = createInProcessFacilitator({
-    chain: BASE_SEPOLIA,
-    rpcUrl: chain.rpcUrl,
-    privateKey: chain.facilitatorKey,
-    pollingIntervalMs: 10,
-    simulate: true,
+  const settings = parseFacilitatorSettings({
+    NETWORK: 'base-sepolia',
+    PORT: '0',
+    RPC_URL: chain.rpcUrl,
+    FACILITATOR_PRIVATE_KEY: chain.facilitatorKey,
+    FACILITATOR_TOKEN: TOKEN,
+    FACILITATOR_PAY_TO: seller,
   });
-  const report = (event: string): void => void reported.push(event);
-  const app = createFacilitatorApp({ facilitator, usdc: BASE_SEPOLIA_USDC, token: TOKEN, payTo: [seller], report });
-  server = createAdaptorServer({ fetch: app.fetch }) as Server;
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  running = await startFacilitator(settings, (_, event) => void reported.push(event), 10);
+  ({ url } = running);
 });
 afterAll(async () => {
-  server.closeAllConnections();
-  await new Promise((resolve) => server.close(resolve));
+  await running.close();
   await chain.stop();
+});
+
+it.each([
+  [{ FACILITATOR_TOKEN: 'short' }, 'FACILITATOR_TOKEN: must have at least 32 characters'],
+  [{ FACILITATOR_TOKEN: undefined }, 'FACILITATOR_TOKEN: is required'],
+  [{ FACILITATOR_PAY_TO: '' }, 'FACILITATOR_PAY_TO: is required'],
+  [{ FACILITATOR_PAY_TO: `${seller},${seller.toLowerCase()}` }, 'FACILITATOR_PAY_TO: must be addresses'],
+  [{ NETWORK: 'local' }, 'NETWORK: must be base-sepolia or base'],
+  [{ FACILITATOR_PRIVATE_KEY: '0x12' }, 'FACILITATOR_PRIVATE_KEY: must be 64 hex digits'],
+])('settings with %j are refused', (wrong, says) => {
+  const right = {
+    NETWORK: 'base',
+    RPC_URL: 'https://rpc.example',
+    FACILITATOR_PRIVATE_KEY: '1'.repeat(64),
+    FACILITATOR_TOKEN: TOKEN,
+    FACILITATOR_PAY_TO: ` ${seller} ,${payer.address}`,
+  };
+  expect(parseFacilitatorSettings(right).FACILITATOR_PAY_TO).toEqual([seller, payer.address]);
+  expect(() => parseFacilitatorSettings({ ...right, ...wrong })).toThrow(says);
 });
 
 const requirements = (more: Partial<PaymentRequirements> = {}): PaymentRequirements => ({

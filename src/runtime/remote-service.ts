@@ -16,14 +16,14 @@ import type { Log } from './log.ts';
 import { startService, type Installation, type Service } from './service.ts';
 import { openSqliteLedger } from './store/sqlite-ledger.ts';
 
-const NETWORKS = {
+export const NETWORKS = {
   base: { chain: BASE, usdc: BASE_USDC },
   'base-sepolia': { chain: BASE_SEPOLIA, usdc: BASE_SEPOLIA_USDC },
 } as const;
 
 /** Base makes a block every two seconds; half of that is often enough to ask for a receipt. */
 const BLOCK_MS = 2_000;
-const POLLING_INTERVAL_MS = BLOCK_MS / 2;
+export const POLLING_INTERVAL_MS = BLOCK_MS / 2;
 
 /**
  * Boots and resolves when calls are taken. A chain or a facilitator that cannot be reached is no reason not to: paid calls are answered
