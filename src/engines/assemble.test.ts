@@ -309,6 +309,14 @@ describe('the last resort', () => {
     expect(beside).toEqual(text('and?'));
   });
 
+  it('is not misled by fields that nobody knows', async () => {
+    const stray = Object.assign(inline('c', text(ofTokens(2_000))), { role: 'function_result' });
+    const list = [user('a'), assistant(call('c', 'file::read')), user(stray, 'and?')];
+    const { messages: fitted } = await fit({ messages: list, usable: 600, options });
+    expect(fitted[2]).toMatchObject({ role: 'user', content: [{ role: 'function_result' }, text('and?')] });
+    expect(fitted[2]).not.toHaveProperty('function_call_id');
+  });
+
   it('previews details where a result says nothing', async () => {
     const image: ContentBlock = { type: 'image', data: '', mime: 'image/png' };
     const list = [user('a'), assistant(call('c')), result('c', [image], { details: { rows: 3 } })];

@@ -31,13 +31,13 @@ export async function capResults(
   estimator: Estimator,
   meter: Meter,
 ): Promise<Capped> {
-  const places = placeResults(messages).filter(({ message, result }) => message >= from && !isReference(result));
+  const places = placeResults(messages).filter((place) => place.message >= from && !isReference(place));
   const tokens = await meter.each(places, (place) => resultTokens(place, estimator, sizes));
   const over = places.map((place, index) => ({ ...place, was: tokens[index] ?? 0 })).filter(({ was }) => was > cap);
   const replacements: Replacement[] = [];
   const now = await meter.each(over, ({ message, block, result, was }) => {
     const cut = cutMiddle(resultText(result.content), was, cap, estimator);
-    replacements.push({ message, block, by: { ...result, content: withText(result.content, cut.text) } });
+    replacements.push({ message, block, by: { content: withText(result.content, cut.text) } });
     return cut.tokens;
   });
   return {

@@ -108,7 +108,7 @@ export async function pruneResults(
     if (!isLonger(text, rules.max_output_chars) || PLACEHOLDER.test(text)) return [];
     const placeholder = `[output pruned: was ~${was} tokens]`;
     const freed = was - estimator.text(placeholder);
-    return freed > 0 ? [{ ...place, by: { ...place.result, content: textContent(placeholder) }, freed }] : [];
+    return freed > 0 ? [{ ...place, by: { content: textContent(placeholder) }, freed }] : [];
   });
   const freed = sum(candidates.map((candidate) => candidate.freed));
   const scanned_parts = scanned.length;
@@ -134,12 +134,12 @@ function startOfRecentTurns(messages: readonly AgentMessage[]): number {
 
 /** The tokens of what a result says, with as little counting as that takes. */
 export function resultTokens(
-  { message, result }: ResultPlace,
+  { message, block, result }: ResultPlace,
   estimator: Estimator,
   sizes?: readonly number[],
 ): number {
   const size = sizes?.[message];
-  const known = 'role' in result && size !== undefined ? estimator.textOf(result, size) : undefined;
+  const known = block === undefined && size !== undefined ? estimator.textOf(result, size) : undefined;
   return known ?? estimator.text(resultText(result.content));
 }
 

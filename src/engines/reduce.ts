@@ -5,7 +5,7 @@
 import { canonicalJson, sha256, toHex } from '../provenance/canonical.ts';
 import type { AgentMessage } from '../transcript/message.ts';
 import {
-  type FunctionResult,
+  type Change,
   placeResults,
   replaceResults,
   type Replacement,
@@ -39,12 +39,16 @@ export async function reduceResults(
   estimator: Estimator,
   meter: Meter,
 ): Promise<{ readonly messages: readonly AgentMessage[]; readonly sizes: readonly number[] }> {
-  const places = placeResults(messages).filter(({ message, result }) => message >= from && !isReference(result));
-  const estimates = await meter.each(places, ({ message, result }) =>
-    'role' in result ? (sizes[message] ?? 0) : estimate(result, estimator),
+  // Nothing was added or taken away, so the same results stand in the same places.
+  const sent = placeResults(originals);
+  const places = placeResults(messages)
+    .map((place, index) => ({ place, original: sent[index] ?? place }))
+    .filter(({ place }) => place.message >= from && !isReference(place));
+  const estimates = await meter.each(places, ({ place }) =>
+    place.block === undefined ? (sizes[place.message] ?? 0) : estimate(place, estimator),
   );
   const queue = places
-    .map((place, index) => ({ place, was: estimates[index] ?? 0 }))
+    .map((each, index) => ({ ...each, was: estimates[index] ?? 0 }))
     .toSorted((a, b) => b.was - a.was)
     .values();
 
@@ -53,21 +57,25 @@ export async function reduceResults(
   let state = { messages, sizes };
   // Results that share a message may count less together than apart, so what is left to free is counted again after each
   // batch. Batches grow: a message is counted a few times only, however many results it has.
-  for (let [left, atLeast] = [excess, 1]; left > 0; atLeast *= 2) {
-    const batch: Replacement[] = [];
+  for (let [left, atLeast] = [excess, 0]; left > 0; atLeast = 2 * atLeast || 1) {
+    const batch: (Replacement & { readonly tokens: number })[] = [];
     for (let promised = 0; promised < left || batch.length < atLeast;) {
       const { value: next, done } = queue.next();
       if (done) break;
-      const by = await reference(next.place, next.was, originals, estimator);
-      const tokens = estimate(by, estimator);
-      if ('role' in by) counted.set(by, tokens);
-      const gain = next.was - tokens;
+      const { place, original, was } = next;
+      const by = await reference(original, original.result === place.result ? was : estimate(original, estimator));
+      const tokens = estimate(place, estimator, by);
+      const gain = was - tokens;
       if (gain <= 0) continue;
       promised += gain;
-      batch.push({ ...next.place, by });
+      batch.push({ ...place, by, tokens });
     }
     if (batch.length === 0) break;
     const reduced = replaceResults(state.messages, batch);
+    for (const { message, block, tokens } of batch) {
+      const changed = reduced[message];
+      if (block === undefined && changed) counted.set(changed, tokens);
+    }
     const resized = await resize(state, reduced, knowing, meter);
     left -= sum(state.sizes) - sum(resized);
     state = { messages: reduced, sizes: resized };
@@ -88,39 +96,31 @@ export async function resize(
   );
 }
 
-/** What a result counts by itself. */
-function estimate(result: FunctionResult, estimator: Estimator): number {
-  return estimator.message('role' in result ? result : { role: 'user', content: [result], timestamp: 0 });
+/** What a result counts by itself, as it is or changed; a block as the only one of a message. */
+function estimate(place: ResultPlace, estimator: Estimator, by?: Change): number {
+  return estimator.message(
+    place.block === undefined
+      ? { ...place.result, ...by }
+      : { role: 'user', content: [{ ...place.result, ...by }], timestamp: 0 },
+  );
 }
 
-async function reference(
-  { message, block, result, function_id }: ResultPlace,
-  was: number,
-  originals: readonly AgentMessage[],
-  estimator: Estimator,
-): Promise<FunctionResult> {
-  const original = originalOf(originals[message], block) ?? result;
-  const text = resultText(original.content);
-  const json = canonicalJson(original);
-  const { details } = 'role' in original ? original : { details: undefined };
+/** @param place of the result as it was sent, in which it was so many tokens. */
+async function reference({ block, result, function_id }: ResultPlace, tokens: number): Promise<Change> {
+  const json = canonicalJson(result);
+  const details = block === undefined ? result.details : undefined;
   const fields = {
     kind: 'function_result_reference',
     function_id: function_id ?? null,
     function_call_id: result.function_call_id,
     original_bytes: utf8Bytes(json),
-    original_estimated_tokens: original === result ? was : estimate(original, estimator),
+    original_estimated_tokens: tokens,
     sha256: toHex(await sha256(json)),
-    preview: preview(text || JSON.stringify(details ?? null)),
+    preview: preview(resultText(result.content) || JSON.stringify(details ?? null)),
     retrieval_hint: RETRIEVAL_HINT,
   };
   const content = textContent(PREFIX + JSON.stringify(fields));
-  return 'role' in result ? { ...result, content, details: { context_reference: fields } } : { ...result, content };
-}
-
-function originalOf(message: AgentMessage | undefined, block: number | undefined): FunctionResult | undefined {
-  if (block === undefined) return message?.role === 'function_result' ? message : undefined;
-  const part = message?.content[block];
-  return part?.type === 'function_result' ? part : undefined;
+  return block === undefined ? { content, details: { context_reference: fields } } : { content };
 }
 
 /** The first code points of a text. */
@@ -132,7 +132,7 @@ function preview(text: string): string {
 }
 
 /** Whether a result was reduced before. */
-export function isReference({ content }: FunctionResult): boolean {
-  const text = resultText(content);
+export function isReference({ result }: ResultPlace): boolean {
+  const text = resultText(result.content);
   return text.startsWith(PREFIX) && text.length <= REFERENCE_MAX_CHARS;
 }

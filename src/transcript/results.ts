@@ -4,20 +4,22 @@
  */
 import type { AgentMessage, ContentBlock, FunctionResultBlock, FunctionResultMessage, UserMessage } from './message.ts';
 
-/** As a message of its own, or as a block of a user message. */
-export type FunctionResult = FunctionResultMessage | FunctionResultBlock;
-
-export interface ResultPlace {
+/**
+ * A result, and where it stands: as a message of its own, or as a block of a user message. Only the place tells which, since
+ * unknown fields may make either look like the other.
+ */
+export type ResultPlace = {
   /** Index of the message that the result is or stands in. */
   readonly message: number;
-  /** Of a block, its index in the content. */
-  readonly block: number | undefined;
-  readonly result: FunctionResult;
   /** Index of the message with the call that it answers, if there is one. */
   readonly call: number | undefined;
   /** As the message says; a block has it from its call. */
   readonly function_id: string | undefined;
-}
+} & (
+  | { readonly block: undefined; readonly result: FunctionResultMessage }
+  /** Of a block, its index in the content. */
+  | { readonly block: number; readonly result: FunctionResultBlock }
+);
 
 /** The calls of one id in the newest message that has any, and how many of them were answered. */
 interface OpenCalls {
@@ -33,21 +35,27 @@ interface OpenCalls {
 export function placeResults(messages: readonly AgentMessage[]): ResultPlace[] {
   const calls = new Map<string, OpenCalls>();
   const places: ResultPlace[] = [];
-  const place = (message: number, block: number | undefined, result: FunctionResult): void => {
-    const open = calls.get(result.function_call_id);
-    const called = open?.function_ids[Math.min(open.answered, open.function_ids.length - 1)];
+  const answer = (id: string): { call: number | undefined; function_id: string | undefined } => {
+    const open = calls.get(id);
+    const function_id = open?.function_ids[Math.min(open.answered, open.function_ids.length - 1)];
     if (open) open.answered += 1;
-    const function_id = 'role' in result ? result.function_id : called;
-    places.push({ message, block, result, call: open?.message, function_id });
+    return { call: open?.message, function_id };
   };
   for (const [index, message] of messages.entries()) {
-    if (message.role === 'function_result') place(index, undefined, message);
+    if (message.role === 'custom') continue;
+    if (message.role === 'function_result') {
+      const { function_id, function_call_id } = message;
+      places.push({ ...answer(function_call_id), function_id, message: index, block: undefined, result: message });
+      continue;
+    }
     for (const [at, block] of message.content.entries()) {
       if (block.type === 'function_call' && message.role === 'assistant') {
         const open = calls.get(block.id);
         if (open?.message === index) open.function_ids.push(block.function_id);
         else calls.set(block.id, { message: index, function_ids: [block.function_id], answered: 0 });
-      } else if (block.type === 'function_result' && message.role === 'user') place(index, at, block);
+      } else if (block.type === 'function_result' && message.role === 'user') {
+        places.push({ ...answer(block.function_call_id), message: index, block: at, result: block });
+      }
     }
   }
   return places;
@@ -74,8 +82,9 @@ export function beginsTurn(message: AgentMessage): message is UserMessage {
   return message.role === 'user' && (message.content.length === 0 || !message.content.every(isResult));
 }
 
-/** What stands at a place from now on. */
-export type Replacement = Pick<ResultPlace, 'message' | 'block'> & { readonly by: FunctionResult };
+/** What a result says from now on. `details` are a message's only. */
+export type Change = Pick<FunctionResultMessage, 'content' | 'details'>;
+export type Replacement = Pick<ResultPlace, 'message' | 'block'> & { readonly by: Change };
 
 /** The conversation with these results replaced. Every other message stays the very same object. */
 export function replaceResults(
@@ -85,17 +94,19 @@ export function replaceResults(
   const copies = [...messages];
   const contents = new Map<number, ContentBlock[]>();
   for (const { message, block, by } of replacements) {
-    if ('role' in by) copies[message] = by;
-    else if (block !== undefined) {
-      const content = contents.get(message) ?? [...(messages[message]?.content ?? [])];
-      content[block] = by;
-      contents.set(message, content);
+    const holder = messages[message];
+    if (!holder) continue;
+    if (block === undefined) {
+      copies[message] = { ...holder, ...by };
+      continue;
     }
+    const content = contents.get(message) ?? [...holder.content];
+    contents.set(message, content);
+    const part = content[block];
+    if (part) content[block] = { ...part, ...by };
+    copies[message] = { ...holder, content };
   }
-  return copies.map((message, index) => {
-    const content = contents.get(index);
-    return content ? { ...message, content } : message;
-  });
+  return copies;
 }
 
 const isResult = (block: ContentBlock): block is FunctionResultBlock => block.type === 'function_result';
