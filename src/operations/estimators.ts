@@ -7,9 +7,13 @@ export async function loadEstimator(modelId: string, choice?: EstimatorChoice | 
   return selected === 'heuristic' ? heuristic : tokenizer(await loadEncoding(selected));
 }
 
-/** A turn of the event loop; a resolved promise alone would not give one. */
+/**
+ * A turn of the event loop; a resolved promise alone would not give one. Timers of several calls that count at once would keep
+ * Node from ever looking at its sockets, so it is not a timer where there is another way.
+ */
 export function pause(): Promise<void> {
   return new Promise((resolve) => {
-    setTimeout(resolve);
+    if (typeof setImmediate === 'function') setImmediate(resolve);
+    else setTimeout(resolve);
   });
 }
