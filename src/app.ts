@@ -1,6 +1,5 @@
 /** Composes the rooms into one Hono app. It holds no logic: which path belongs to which room, and nothing else. */
 import { Hono } from 'hono';
-import { bodyLimit } from 'hono/body-limit';
 import { etag } from 'hono/etag';
 import type { Operation } from './operation.ts';
 import type { AnswerIssuer } from './operations/execute.ts';
@@ -11,6 +10,7 @@ import { PAYMENT_HEADER, payOverHttp } from './payment/http.ts';
 import type { Usdc } from './payment/networks.ts';
 import { problemResponse } from './problem.ts';
 import type { DidDocument } from './provenance/did.ts';
+import { ANSWER_LIMITS } from './provenance/strict-json.ts';
 import { answerPreflight, finishHeaders, PUBLIC_FOR_A_MINUTE } from './surfaces/cross-origin.ts';
 import { readJsonBody, requireJsonBody } from './surfaces/json-body.ts';
 import { operationPath, PATHS, samplePath } from './surfaces/links.ts';
@@ -56,7 +56,6 @@ export function createApp(dependencies: AppDependencies): Hono<Env> {
     dependencies.onAnswer({ requestId, method, path, status, ms: Math.round(performance.now() - start) });
   });
   app.use(answerPreflight());
-  app.use(bodyLimit({ maxSize: bodyLimitBytes, onError: () => tooLarge(bodyLimitBytes) }));
   app.notFound(() => problemResponse({ code: 'not_found' }));
   app.onError((error, c) => {
     dependencies.report('request_failed', error, c.get('requestId'));
@@ -69,7 +68,7 @@ export function createApp(dependencies: AppDependencies): Hono<Env> {
     const resourceUrl = publicUrl + operationPath(operation);
     route(app, 'POST', operationPath(operation), async (c) => {
       const { headers } = c.req.raw;
-      const body = await readJsonBody(c.req.raw);
+      const body = await readJsonBody(c.req.raw, { bytes: bodyLimitBytes });
       return payOverHttp(gate, { requestId: c.get('requestId'), operation, resourceUrl, headers, body });
     });
     route(app, 'GET', samplePath(operation), async (c) => c.json(await createSample(operation, issuer, contextFor())));
@@ -86,17 +85,12 @@ export function createApp(dependencies: AppDependencies): Hono<Env> {
   app.use(PATHS.models, etag());
   route(app, 'GET', PATHS.models, (c) => answerModels(contextFor().catalog, c.req.query()));
   const verify = createVerifyHandler({ operations, contextFor, didDocument, now: issuer.now });
+  // The answer may give back the whole input, which is sent along with it, and another writer may escape what we do not.
+  const answerLimits = { bytes: 3 * bodyLimitBytes, json: ANSWER_LIMITS };
   for (const path of [PATHS.verify, PATHS.verifyAlias]) {
-    route(app, 'POST', path, async (c) => verify(await requireJsonBody(c.req.raw)));
+    route(app, 'POST', path, async (c) => verify(await requireJsonBody(c.req.raw, answerLimits)));
   }
   return app;
 }
 
 const USER_IN_URL = { code: 'invalid_request', path: '', detail: 'a URL with a user name is not served' } as const;
-
-/** The rest of the body is not read, so the connection cannot carry another request. */
-function tooLarge(limit_bytes: number): Response {
-  const response = problemResponse({ code: 'payload_too_large', limit_bytes });
-  response.headers.set('Connection', 'close');
-  return response;
-}

@@ -4,11 +4,11 @@ import { jsonPointer, problemResponse, toWire, type Problem, type ProblemCode } 
 
 /** One problem of each code and the status it must get; the type makes a missing code an error. */
 const EVERY: { readonly [Code in ProblemCode]: readonly [Extract<Problem, { code: Code }>, number] } = {
-  invalid_json: [{ code: 'invalid_json', offset: 7 }, 400],
-  invalid_utf8: [{ code: 'invalid_utf8' }, 400],
+  invalid_json: [{ code: 'invalid_json', path: '/a', offset: 7 }, 400],
+  invalid_utf8: [{ code: 'invalid_utf8', path: '' }, 400],
   duplicate_key: [{ code: 'duplicate_key', path: '/a' }, 400],
   nesting_too_deep: [{ code: 'nesting_too_deep', path: '/a', limit: 64 }, 400],
-  too_many_values: [{ code: 'too_many_values', limit: 9 }, 400],
+  too_many_values: [{ code: 'too_many_values', path: '/a', limit: 9 }, 400],
   invalid_unicode: [{ code: 'invalid_unicode', path: '/a' }, 400],
   unsafe_number: [{ code: 'unsafe_number', path: '/a' }, 400],
   invalid_request: [{ code: 'invalid_request', path: '', detail: 'a list is expected' }, 400],

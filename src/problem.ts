@@ -7,12 +7,12 @@
 export type JsonPointer = string;
 
 export type Problem =
-  // The request as text
-  | { readonly code: 'invalid_json'; readonly offset: number }
-  | { readonly code: 'invalid_utf8' }
+  // The request as text; `path` is how far the reader came
+  | { readonly code: 'invalid_json'; readonly path: JsonPointer; readonly offset: number }
+  | { readonly code: 'invalid_utf8'; readonly path: JsonPointer }
   | { readonly code: 'duplicate_key'; readonly path: JsonPointer }
   | { readonly code: 'nesting_too_deep'; readonly path: JsonPointer; readonly limit: number }
-  | { readonly code: 'too_many_values'; readonly limit: number }
+  | { readonly code: 'too_many_values'; readonly path: JsonPointer; readonly limit: number }
   | { readonly code: 'invalid_unicode'; readonly path: JsonPointer }
   | { readonly code: 'unsafe_number'; readonly path: JsonPointer }
   // The request as a value

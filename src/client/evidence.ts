@@ -3,7 +3,7 @@
  * evidence against what the caller knows: the operation, the input, the price, the nonce. No network.
  */
 import { isJsonObject, type JsonObject } from '../provenance/canonical.ts';
-import { parseStrictJson } from '../provenance/strict-json.ts';
+import { ANSWER_LIMITS, parseStrictJson } from '../provenance/strict-json.ts';
 import { verifyEnvelope, type Verification } from '../provenance/verify.ts';
 import type { SignedPayment } from './payment.ts';
 
@@ -25,7 +25,7 @@ export type Evidence =
   | { readonly ok: false; readonly reason: string; readonly verification?: Verification };
 
 export async function checkEvidence(answer: AnswerToCheck): Promise<Evidence> {
-  const envelope = parseStrictJson(answer.answer);
+  const envelope = parseStrictJson(answer.answer, ANSWER_LIMITS);
   if (!envelope.ok) return { ok: false, reason: 'the answer is not JSON' };
   const request = parseStrictJson(answer.request);
   if (!request.ok) return { ok: false, reason: 'the request is not JSON, so nothing can say that it was answered' };

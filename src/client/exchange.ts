@@ -3,7 +3,7 @@
  * knows nothing of money: the caller says which answers are to be asked for again.
  */
 import { isJsonObject } from '../provenance/canonical.ts';
-import { parseStrictJson } from '../provenance/strict-json.ts';
+import { ANSWER_LIMITS, parseStrictJson } from '../provenance/strict-json.ts';
 import { PaidFetchError, type Charged } from './failure.ts';
 
 /** A call, taken down once: a stream can be read only once, and a retry must send the same bytes. */
@@ -98,7 +98,7 @@ async function send(request: Request, { fetch }: RetryPolicy): Promise<Answer> {
   const response = await fetch(request);
   const { status, statusText, headers } = response;
   const bytes = new Uint8Array(await response.arrayBuffer());
-  const parsed = parseStrictJson(bytes);
+  const parsed = parseStrictJson(bytes, ANSWER_LIMITS);
   const nullBody = status === 204 || status === 205 || status === 304;
   return {
     status,

@@ -36,7 +36,7 @@ describe('the configuration', () => {
     [[], ': expected an object'],
     ['null', ': expected an object'],
     ['', ': invalid_json at offset 0'],
-    ['{"tail_turns": 2', ': invalid_json at offset 16'],
+    ['{"tail_turns": 2', '/tail_turns: invalid_json at offset 16'],
     ['{"tail_turns": 2, "tail_turns": 2}', '/tail_turns: duplicate_key'],
     ['{"tail_turns": 99999999999999999999}', '/tail_turns: unsafe_number'],
   ])('%j is refused: %s', (value, fault) => {

@@ -13,6 +13,7 @@ import {
   type ModelTable,
   type ThinkingLevel,
 } from '../engines/model-catalog.ts';
+import type { Problem } from '../problem.ts';
 import { parseStrictJson } from '../provenance/strict-json.ts';
 import { findFaults, type Fault } from './validate.ts';
 
@@ -120,10 +121,8 @@ function parse<T>(schema: z.ZodType<T>, source: Uint8Array | string): Parsed<T> 
   return { ok: false, faults: findFaults(schema, json.value).slice(0, MAX_FAULTS) };
 }
 
-type TextProblem = Extract<ReturnType<typeof parseStrictJson>, { ok: false }>['problem'];
-
 /** The code says it all; what a caller of the API is told about charges is not for an operator. */
-function faultOfText(problem: TextProblem): Fault {
+function faultOfText(problem: Problem): Fault {
   const path = 'path' in problem ? (problem.path ?? '') : '';
   return { path, detail: 'offset' in problem ? `${problem.code} at offset ${problem.offset}` : problem.code };
 }

@@ -107,7 +107,7 @@ describe('what costs nothing', () => {
   it('does not run, verify or settle for a refused input', async () => {
     const { gate, call, operation, counts } = await setUp();
     const payment = await signedPayment(call);
-    const input = { ok: false, problem: { code: 'invalid_json', offset: 0 } } as const;
+    const input = { ok: false, problem: { code: 'invalid_json', path: '', offset: 0 } } as const;
     const answer = await gate.admit({ requestId: 'r2', operation, resourceUrl: '', input, payment });
     expect(codeOf(answer)).toBe('invalid_json');
     expect(counts).toMatchObject({ runs: 0, verifies: 0, settles: 0 });

@@ -28,6 +28,8 @@ const IDEMPOTENCY_KEY = /^[\x21-\x7e]{1,255}$/;
 const PRIVATE = 'private, no-store';
 
 export async function payOverHttp(gate: Gate, { headers, body, ...call }: HttpCall): Promise<Response> {
+  // Whoever sends too much is told so, whether or not he pays: what he sent was not read.
+  if (body?.ok === false && body.problem.code === 'payload_too_large') return problemResponse(body.problem);
   const idempotencyKey = headers.get(IDEMPOTENCY_HEADER) ?? undefined;
   if (idempotencyKey !== undefined && !IDEMPOTENCY_KEY.test(idempotencyKey)) return problemResponse(BAD_KEY);
   const header = headers.get(PAYMENT_HEADER);

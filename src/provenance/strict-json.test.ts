@@ -2,8 +2,9 @@ import * as fc from 'fast-check';
 import { describe, expect, it, test } from 'vitest';
 import jcs from '../../test/vectors/jcs-rfc8785.json' with { type: 'json' };
 import type { Problem } from '../problem.ts';
-import { MAX_DEPTH_LEVELS, parseStrictJson, MAX_VALUES } from './strict-json.ts';
+import { ANSWER_LIMITS, parseStrictJson, REQUEST_LIMITS } from './strict-json.ts';
 
+const { levels: LEVELS, values: VALUES } = REQUEST_LIMITS;
 const parse = (text: string): unknown => JSON.parse(text);
 const utf8 = (text: string) => new TextEncoder().encode(text);
 const nested = (levels: number) => '['.repeat(levels) + ']'.repeat(levels);
@@ -59,7 +60,18 @@ describe('syntax', () => {
     ['[1],', 3],
   ])('%j goes wrong at %i', (text, offset) => {
     expect(() => parse(text)).toThrow(SyntaxError);
-    expectProblem(text, { code: 'invalid_json', offset });
+    expect(parseStrictJson(text)).toMatchObject({ ok: false, problem: { code: 'invalid_json', offset } });
+  });
+
+  test.each([
+    ['', ''],
+    ['{"a": [1, {"b~/": tru}]}', '/a/1/b~0~1'],
+    ['{x', ''],
+    ['{"a": {"b": 1, x', '/a/b'],
+    ['[[1, 2], [3', '/1/0'],
+    ['{"": [}', '//0'],
+  ])('%j breaks off at the pointer %j', (text, path) => {
+    expect(parseStrictJson(text)).toMatchObject({ ok: false, problem: { code: 'invalid_json', path } });
   });
 
   it('never quotes the text', () => {
@@ -99,7 +111,7 @@ describe('UTF-8', () => {
     ['a surrogate', [0x22, 0xed, 0xa0, 0x80, 0x22]],
     ['a character cut short', [0x22, 0xf0, 0x9f, 0x98]],
     ['UTF-16', [0xff, 0xfe, 0x31, 0x00]],
-  ])('refuses %s', (_, bytes) => expectProblem(Uint8Array.from(bytes), { code: 'invalid_utf8' }));
+  ])('refuses %s', (_, bytes) => expectProblem(Uint8Array.from(bytes), { code: 'invalid_utf8', path: '' }));
 
   it('skips a byte order mark', () => {
     expect(parseStrictJson(Uint8Array.of(0xef, 0xbb, 0xbf, 0x31))).toEqual({ ok: true, value: 1 });
@@ -127,13 +139,25 @@ describe('names used twice', () => {
   });
 });
 
+describe('a saved answer', () => {
+  it('may be larger than a request, but not without end', () => {
+    const { levels, values } = ANSWER_LIMITS;
+    const list = (count: number) => `[${'1,'.repeat(count - 2)}1]`;
+    for (const text of [nested(levels), list(values)]) {
+      expect([code(text), parseStrictJson(text, ANSWER_LIMITS).ok]).toEqual([expect.stringMatching('_'), true]);
+    }
+    expect(parseStrictJson(nested(levels + 1), ANSWER_LIMITS).ok).toBe(false);
+    expect(parseStrictJson(list(values + 1), ANSWER_LIMITS).ok).toBe(false);
+  });
+});
+
 describe('depth', () => {
   it('ends at 64 levels', () => {
-    expect(code(nested(MAX_DEPTH_LEVELS))).toBe('ok');
-    expectProblem(nested(MAX_DEPTH_LEVELS + 1), {
+    expect(code(nested(LEVELS))).toBe('ok');
+    expectProblem(nested(LEVELS + 1), {
       code: 'nesting_too_deep',
-      path: '/0'.repeat(MAX_DEPTH_LEVELS),
-      limit: MAX_DEPTH_LEVELS,
+      path: '/0'.repeat(LEVELS),
+      limit: LEVELS,
     });
     expectProblem('{"a":'.repeat(65), { code: 'nesting_too_deep', path: '/a'.repeat(64), limit: 64 });
   });
@@ -241,9 +265,9 @@ describe('hostile size', () => {
     ['8 MB of decimals', () => `0.${'7'.repeat(EIGHT_MB)}`, 'ok'],
     ['8 MB of spaces', () => ' '.repeat(EIGHT_MB), 'invalid_json'],
     // The object itself is a value too.
-    ['as many names as there may be', () => `{${names(MAX_VALUES - 1)}}`, 'ok'],
-    ['those and the first again', () => `{${names(MAX_VALUES - 1)},"0":1}`, 'duplicate_key'],
-    ['one name more', () => `{${names(MAX_VALUES)}}`, 'too_many_values'],
+    ['as many names as there may be', () => `{${names(VALUES - 1)}}`, 'ok'],
+    ['those and the first again', () => `{${names(VALUES - 1)},"0":1}`, 'duplicate_key'],
+    ['one name more', () => `{${names(VALUES)}}`, 'too_many_values'],
     ['8 MB of numbers', () => `[${'1,'.repeat(EIGHT_MB / 2)}1]`, 'too_many_values'],
     [
       '8 MB of deep lists',

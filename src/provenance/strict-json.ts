@@ -5,24 +5,33 @@
  */
 import { jsonPointer, type Problem, type Result } from '../problem.ts';
 
-/** Containers inside each other; the outermost is level 1. */
-export const MAX_DEPTH_LEVELS = 64;
+export interface JsonLimits {
+  /** Containers inside each other; the outermost is level 1. */
+  readonly levels: number;
+  /**
+   * Members and items in one text. A reader's cost grows with them more than with bytes: 8 MiB of brackets or of names keep
+   * a process busy for seconds and take hundreds of megabytes; as many as a request may have take a fraction of that.
+   */
+  readonly values: number;
+}
+
+export const REQUEST_LIMITS: JsonLimits = { levels: 64, values: 100_000 };
 
 /**
- * Members and items in one text. A reader's cost grows with them more than with bytes: 8 MiB of brackets or of names keep
- * a process busy for seconds and take hundreds of megabytes; this many take a fraction of that.
+ * Of a saved answer, alone or beside its request: it may give back what it was given, some levels further down. Whatever was
+ * taken as a request can so be verified.
  */
-export const MAX_VALUES = 100_000;
+export const ANSWER_LIMITS: JsonLimits = { levels: REQUEST_LIMITS.levels + 4, values: 3 * REQUEST_LIMITS.values };
 
 /**
  * The value of one JSON text (bytes are UTF-8; a byte order mark is skipped), or the first problem in reading order:
  * `invalid_utf8`, `invalid_json` (offset in UTF-16 units), `duplicate_key`, `nesting_too_deep`, `too_many_values`,
  * `invalid_unicode` or `unsafe_number`.
  */
-export function parseStrictJson(source: Uint8Array | string): Result<unknown> {
+export function parseStrictJson(source: Uint8Array | string, limits = REQUEST_LIMITS): Result<unknown> {
   const text = typeof source === 'string' ? source : decodeUtf8(source);
-  if (text === undefined) return { ok: false, problem: { code: 'invalid_utf8' } };
-  const problem = findProblem(text);
+  if (text === undefined) return { ok: false, problem: { code: 'invalid_utf8', path: '' } };
+  const problem = findProblem(text, limits);
   return problem ? { ok: false, problem } : { ok: true, value: JSON.parse(text) as unknown };
 }
 
@@ -34,10 +43,10 @@ function decodeUtf8(bytes: Uint8Array): string | undefined {
   }
 }
 
-/** An open container: `names` are the keys seen so far (objects only), `place` is the current key or index. */
+/** An open container: `names` are the keys seen so far (objects only), `place` is the current key or index, undefined before the first key. */
 interface Level {
   readonly names: Set<string> | undefined;
-  place: string | number;
+  place: string | number | undefined;
 }
 
 type Expected = 'value' | 'first item' | 'name' | 'first name' | 'separator';
@@ -45,10 +54,11 @@ type Expected = 'value' | 'first item' | 'name' | 'first name' | 'separator';
 /** What scanning a token came to. */
 type Token = 'ok' | 'bad syntax' | 'half pair' | 'unsafe number';
 
-function findProblem(text: string): Problem | undefined {
+function findProblem(text: string, limits: JsonLimits): Problem | undefined {
   const scanner = new Scanner(text);
   const open: Level[] = [];
-  const path = () => jsonPointer(open.map((level) => level.place));
+  const path = () => jsonPointer(open.flatMap(({ place }) => place ?? []));
+  const badSyntax = (): Problem => ({ code: 'invalid_json', path: path(), offset: scanner.at });
   let expected: Expected = 'value';
   let values = 0;
 
@@ -57,31 +67,31 @@ function findProblem(text: string): Problem | undefined {
     const level = open[open.length - 1];
     if (expected === 'value' || (expected === 'first item' && char !== CLOSE_BRACKET)) {
       values += 1;
-      if (values > MAX_VALUES) return { code: 'too_many_values', limit: MAX_VALUES };
+      if (values > limits.values) return { code: 'too_many_values', path: path(), limit: limits.values };
       if (char === OPEN_BRACE || char === OPEN_BRACKET) {
-        if (open.length === MAX_DEPTH_LEVELS) {
-          return { code: 'nesting_too_deep', path: path(), limit: MAX_DEPTH_LEVELS };
+        if (open.length === limits.levels) {
+          return { code: 'nesting_too_deep', path: path(), limit: limits.levels };
         }
         scanner.at++;
         const isObject = char === OPEN_BRACE;
-        open.push(isObject ? { names: new Set(), place: '' } : { names: undefined, place: 0 });
+        open.push(isObject ? { names: new Set(), place: undefined } : { names: undefined, place: 0 });
         expected = isObject ? 'first name' : 'first item';
         continue;
       }
       const token = scanner.scalar(char);
-      if (token === 'bad syntax') return scanner.syntaxProblem();
+      if (token === 'bad syntax') return badSyntax();
       if (token === 'half pair') return { code: 'invalid_unicode', path: path() };
       if (token === 'unsafe number') return { code: 'unsafe_number', path: path() };
       expected = 'separator';
     } else if (level?.names && (expected === 'name' || (expected === 'first name' && char !== CLOSE_BRACE))) {
       const token = scanner.string();
-      if (token === 'bad syntax') return scanner.syntaxProblem();
+      if (token === 'bad syntax') return badSyntax();
       const name = scanner.lastString();
       level.place = name;
       if (token === 'half pair') return { code: 'invalid_unicode', path: path() };
       if (level.names.has(name)) return { code: 'duplicate_key', path: path() };
       level.names.add(name);
-      if (scanner.skipWhitespace() !== COLON) return scanner.syntaxProblem();
+      if (scanner.skipWhitespace() !== COLON) return badSyntax();
       scanner.at++;
       expected = 'value';
     } else if (level && expected === 'separator' && char === COMMA) {
@@ -93,7 +103,7 @@ function findProblem(text: string): Problem | undefined {
       open.pop();
       expected = 'separator';
     } else {
-      return !level && scanner.at === text.length ? undefined : scanner.syntaxProblem();
+      return !level && scanner.at === text.length ? undefined : badSyntax();
     }
   }
 }
@@ -133,10 +143,6 @@ class Scanner {
 
   constructor(text: string) {
     this.text = text;
-  }
-
-  syntaxProblem(): Problem {
-    return { code: 'invalid_json', offset: this.at };
   }
 
   /** The unit after the whitespace; NaN at the end. */

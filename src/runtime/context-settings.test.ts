@@ -53,7 +53,7 @@ describe('context settings', () => {
     ];
     expect(await faults()).toEqual([...wrong, 'MODEL_CATALOG: the file cannot be read (ENOENT)']);
     await writeFile(models, '{"as_of": "2027-01-02", "models": [');
-    expect(await faults()).toEqual([...wrong, 'MODEL_CATALOG: invalid_json at offset 35']);
+    expect(await faults()).toEqual([...wrong, 'MODEL_CATALOG: /models/0: invalid_json at offset 35']);
   });
 
   it('change with their files; a snapshot that was taken does not', async () => {

@@ -6,7 +6,6 @@ import type { FacilitatorClient } from '@x402/core/server';
 import { isPaymentPayloadV2, isPaymentRequirementsV2 } from '@x402/core/schemas';
 import type { PaymentPayload, PaymentRequirements } from '@x402/core/types';
 import { Hono } from 'hono';
-import { bodyLimit } from 'hono/body-limit';
 import type { Address } from 'viem';
 import type { Usdc } from '../payment/networks.ts';
 import { problemResponse, type Problem, type Result } from '../problem.ts';
@@ -26,7 +25,7 @@ export interface FacilitatorServerOptions {
 }
 
 /** A payment has some 2 KB; of a contract wallet's signature some more. */
-const BODY_LIMIT_BYTES = 65_536;
+const BODY_LIMITS = { bytes: 65_536 };
 
 interface Order {
   readonly paymentPayload: PaymentPayload;
@@ -46,16 +45,10 @@ export function createFacilitatorApp(options: FacilitatorServerOptions): Hono {
     if (await holdsToken(c.req.header('Authorization'), options.token)) return next();
     return problemResponse({ code: 'unauthorized' });
   });
-  app.use(
-    bodyLimit({
-      maxSize: BODY_LIMIT_BYTES,
-      onError: () => problemResponse({ code: 'payload_too_large', limit_bytes: BODY_LIMIT_BYTES }),
-    }),
-  );
   route(app, 'GET', '/supported', async (c) => c.json(await facilitator.getSupported()));
   for (const act of ['verify', 'settle'] as const) {
     route(app, 'POST', `/${act}`, async (c) => {
-      const order = readOrder(await requireJsonBody(c.req.raw), options);
+      const order = readOrder(await requireJsonBody(c.req.raw, BODY_LIMITS), options);
       if (!order.ok) return problemResponse(order.problem);
       const { paymentPayload, paymentRequirements } = order.value;
       return c.json(await facilitator[act](paymentPayload, paymentRequirements));

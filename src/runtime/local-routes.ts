@@ -12,6 +12,9 @@ import type { LocalChain } from './local-chain.ts';
 
 export const LOCAL_PATHS = { info: '/local/info', faucet: '/local/faucet' } as const;
 
+/** An address, or little more. */
+const BODY_LIMITS = { bytes: 1_024 };
+
 /** 10 USDC in atomic units. */
 const FAUCET_AMOUNT = 10_000_000n;
 
@@ -32,7 +35,7 @@ export function mountLocalRoutes<E extends Env>(app: Hono<E>, chain: LocalChain)
     return c.json({ rpcUrl, chainId, usdc, payTo });
   });
   route(app, 'POST', LOCAL_PATHS.faucet, async (c) => {
-    const body = await requireJsonBody(c.req.raw);
+    const body = await requireJsonBody(c.req.raw, BODY_LIMITS);
     const input = body.ok ? validate({ input: faucetInput }, body.value) : body;
     if (!input.ok) return problemResponse(input.problem);
     const address = input.value.address;

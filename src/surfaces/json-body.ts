@@ -1,31 +1,68 @@
-/** Reads a request's JSON body for every route that takes one. The size limit stands in front of it, in app.ts. */
+/**
+ * Reads a request's JSON body for every route that takes one, up to a bound. A body over it is read to its end and thrown away
+ * before it is refused: whoever is cut off in the middle of writing sees a broken pipe, and never our answer.
+ */
 import { BODY_REQUIRED, refusedInput } from '../operation.ts';
-import type { Result } from '../problem.ts';
-import { parseStrictJson } from '../provenance/strict-json.ts';
+import type { Problem, Result } from '../problem.ts';
+import { parseStrictJson, type JsonLimits } from '../provenance/strict-json.ts';
+
+/** What a body may be; `json` is a request's by default. */
+export interface BodyLimits {
+  readonly bytes: number;
+  readonly json?: JsonLimits;
+}
 
 /** RFC 6839 suffixes count: `application/ld+json` is JSON too. */
 const JSON_MEDIA_TYPE = /^application\/(?:[\w.-]+\+)?json\s*(?:;|$)/i;
 
 /** Undefined where there is no body at all. Never rejects: a caller who breaks off is told so, if he still listens. */
-export async function readJsonBody(request: Request): Promise<Result<unknown> | undefined> {
-  let bytes: Uint8Array;
-  try {
-    bytes = new Uint8Array(await request.arrayBuffer());
-  } catch {
-    return { ok: false, problem: { code: 'invalid_request', path: '', detail: 'the body did not arrive whole' } };
-  }
-  if (bytes.length === 0) return undefined;
+export async function readJsonBody(request: Request, limits: BodyLimits): Promise<Result<unknown> | undefined> {
+  const read = await readBytes(request, limits.bytes);
+  if (!read.ok) return read;
+  if (read.value.length === 0) return undefined;
   const { headers } = request;
   const encoded = (headers.get('Content-Encoding') ?? 'identity') !== 'identity';
   if (encoded || !JSON_MEDIA_TYPE.test(headers.get('Content-Type') ?? '')) {
     return { ok: false, problem: { code: 'unsupported_media_type' } };
   }
-  return parseStrictJson(bytes);
+  return parseStrictJson(read.value, limits.json);
 }
 
 const MISSING = refusedInput({}, '', BODY_REQUIRED);
 
 /** For routes that can do nothing without a body. */
-export async function requireJsonBody(request: Request): Promise<Result<unknown>> {
-  return (await readJsonBody(request)) ?? { ok: false, problem: MISSING };
+export async function requireJsonBody(request: Request, limits: BodyLimits): Promise<Result<unknown>> {
+  return (await readJsonBody(request, limits)) ?? { ok: false, problem: MISSING };
+}
+
+const BROKEN_OFF = refusedInput({}, '', 'the body did not arrive whole');
+
+/** What is read for nothing; more ends the connection. */
+const DISCARDED_MAX_BYTES = 64 * 1_024 * 1_024;
+
+async function readBytes(request: Request, limit_bytes: number): Promise<Result<Uint8Array>> {
+  const refuse = (problem: Problem): Result<Uint8Array> => ({ ok: false, problem });
+  try {
+    if (declaredBytes(request.headers) <= limit_bytes) {
+      return { ok: true, value: new Uint8Array(await request.arrayBuffer()) };
+    }
+    const chunks: Uint8Array<ArrayBuffer>[] = [];
+    let bytes = 0;
+    for await (const chunk of request.body ?? []) {
+      bytes += chunk.length;
+      if (bytes <= limit_bytes) chunks.push(chunk);
+      else chunks.length = 0;
+      if (bytes > limit_bytes + DISCARDED_MAX_BYTES) break;
+    }
+    if (bytes > limit_bytes) return refuse({ code: 'payload_too_large', limit_bytes });
+    return { ok: true, value: new Uint8Array(await new Blob(chunks).arrayBuffer()) };
+  } catch {
+    return refuse(BROKEN_OFF);
+  }
+}
+
+/** Infinity where the length is not said beforehand (RFC 9112 section 6.3: Transfer-Encoding overrides Content-Length). */
+function declaredBytes(headers: Headers): number {
+  const length = headers.get('Content-Length');
+  return length === null || headers.has('Transfer-Encoding') ? Infinity : Number(length);
 }

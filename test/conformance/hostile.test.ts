@@ -1,5 +1,5 @@
 /** Hostile bodies, headers, methods and paths, and the status each gets. None is 500, none runs the engine unpaid, none costs anything. */
-import { request as httpRequest } from 'node:http';
+import { Agent, request as httpRequest } from 'node:http';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { operations } from '../../src/operations/list.ts';
 import {
@@ -115,10 +115,35 @@ describe('hostile bodies with a good payment', () => {
     expect((await post(EXAMPLE, { 'Content-Type': 'text/plain' })).status).toBe(402);
   });
 
-  it('stops reading a body that does not say how long it is', async () => {
-    expect(
-      await rawPost('/api/v1/conversation-prune', ' '.repeat(4 * BODY_LIMIT_BYTES), { 'Transfer-Encoding': 'chunked' }),
-    ).toBe(413);
+  it.each([{ 'Transfer-Encoding': 'chunked' }, {}])(
+    'reads too much to its end, so that its sender sees the answer and no broken pipe: %o',
+    async (headers) => {
+      const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+      const path = '/api/v1/conversation-prune';
+      expect(await rawPost(path, ' '.repeat(4 * BODY_LIMIT_BYTES), headers, agent)).toBe(413);
+      const connection = Object.values(agent.freeSockets).flat();
+      expect(connection).toHaveLength(1);
+      expect(await rawPost(path, '{}', {}, agent)).toBe(402);
+      expect(Object.values(agent.freeSockets).flat()).toEqual(connection);
+      agent.destroy();
+    },
+  );
+
+  it('does not read without end', async () => {
+    const { hostname, port } = new URL(service.url);
+    const headers = { 'Content-Type': 'application/json', 'Transfer-Encoding': 'chunked' };
+    const request = httpRequest({ hostname, port, path: '/api/v1/count', method: 'POST', headers });
+    const ended = new Promise((resolve) => {
+      request.on('response', (response) => resolve(response.statusCode));
+      request.on('error', () => resolve('cut off'));
+    });
+    const more = (): void => {
+      while (!request.destroyed && request.write(' '.repeat(BODY_LIMIT_BYTES)));
+    };
+    request.on('drain', more);
+    more();
+    expect([413, 'cut off']).toContain(await ended);
+    request.destroy();
   });
 
   it('left the payment good: it still buys an answer', async () => {
@@ -393,11 +418,11 @@ describe('the log', () => {
 });
 
 /** Sends a path as it stands; fetch would tidy it first. */
-function rawPost(path: string, body: string, headers: Record<string, string> = {}): Promise<number> {
+function rawPost(path: string, body: string, headers: Record<string, string> = {}, agent?: Agent): Promise<number> {
   const { hostname, port } = new URL(service.url);
   return new Promise((resolve, reject) => {
     const request = httpRequest(
-      { hostname, port, path, method: 'POST', headers: { 'Content-Type': 'application/json', ...headers } },
+      { hostname, port, path, agent, method: 'POST', headers: { 'Content-Type': 'application/json', ...headers } },
       (response) => {
         response.resume();
         response.on('end', () => resolve(response.statusCode ?? 0));
