@@ -1,0 +1,35 @@
+import { createServer, get } from 'node:http';
+import { once } from 'node:events';
+import type { AddressInfo } from 'node:net';
+import { expect, it } from 'vitest';
+import { pause } from './estimators.ts';
+
+/** Keeps the loop for some milliseconds, as counting between two pauses does. */
+function work(): void {
+  const end = performance.now() + 3;
+  while (performance.now() < end);
+}
+
+it('lets sockets be served between the pauses of calls that count at once', async () => {
+  const server = createServer((_, response) => response.end());
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  let counting = true;
+  const count = async (): Promise<void> => {
+    for (let pauses = 0; pauses < 100 && counting; pauses++) {
+      work();
+      await pause();
+    }
+  };
+  const served = new Promise<boolean>((resolve) => {
+    get({ host: '127.0.0.1', port: (server.address() as AddressInfo).port }, (response) => {
+      response.resume();
+      resolve(counting);
+    });
+  });
+  const counted = Promise.all([count(), count(), count()]).then(() => (counting = false));
+  expect(await served).toBe(true);
+  counting = false;
+  await counted;
+  server.close();
+});
