@@ -2,18 +2,19 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** Gives text of about `length` UTF-16 units, other text at every call. */
+/** Gives text of about `length` UTF-16 units, other text at every call. @throws Error when there is no more. */
 export type Source = (length: number) => string;
 
 const MODULES = join(import.meta.dirname, '../../node_modules');
 const read = (path: string) => readFileSync(join(MODULES, path), 'utf8');
 
 function files(folder: string, wanted: RegExp): string[] {
-  const names = readdirSync(join(MODULES, folder), { recursive: true, encoding: 'utf8' });
-  return names
-    .filter((name) => wanted.test(name))
+  const entries = readdirSync(join(MODULES, folder), { recursive: true, withFileTypes: true });
+  return entries
+    .filter((entry) => entry.isFile() && wanted.test(entry.name))
+    .map(({ parentPath, name }) => join(parentPath, name))
     .toSorted()
-    .map((name) => read(join(folder, name)));
+    .map((path) => readFileSync(path, 'utf8'));
 }
 
 /** Numerical Recipes' linear congruential generator: the same texts in every run. */
@@ -25,13 +26,13 @@ function random(below: number): number {
 const pick = <T>(list: ArrayLike<T>): T => list[random(list.length)]!;
 const times = <T>(count: number, make: () => T): T[] => Array.from({ length: count }, make);
 
-/** Windows that follow one another through `parts`, which are put into another order and never given twice until all are. */
+/** Windows that follow one another through `parts`, each given once, in another order. */
 function windows(parts: readonly string[], separator: string): Source {
   const order = [...new Set(parts)].map((part) => ({ part, key: random(2 ** 30) })).toSorted((a, b) => a.key - b.key);
   const pool = order.map(({ part }) => part).join(separator);
   let at = 0;
   return (length) => {
-    if (at + length > pool.length) at = 0;
+    if (at + length > pool.length) throw new Error(`only ${pool.length} characters of this text`);
     return pool.slice(at, (at += length));
   };
 }
@@ -66,15 +67,16 @@ function sentences(
   );
 }
 
-/** Paragraphs of documentation: Markdown without its code, and what TypeScript says of the functions of the web. */
+/** Paragraphs of documentation, Markdown and comments, without their code. */
 function prose(): string[] {
-  const markdown = files('', /^(?!.*(CHANGELOG|LICENSE)).*\.md$/i).flatMap((text) =>
-    text.replaceAll(/```[^]*?```/g, '').split('\n\n'),
-  );
-  const comments = files('@typescript', /\/lib\.[\w.]+\.d\.ts$/).flatMap((text) =>
+  const markdown = files('', /^(?!.*(CHANGELOG|LICENSE)).*\.md$/i);
+  const comments = files('', /\.ts$/).flatMap((text) =>
     Array.from(text.matchAll(/\/\*\*([^]*?)\*\//g), ([, comment = '']) => comment.replaceAll(/^ *\* ?/gm, '')),
   );
-  return [...markdown, ...comments].map((part) => part.trim()).filter((part) => part.length > 60);
+  return [...markdown, ...comments]
+    .flatMap((text) => text.replaceAll(/```[^]*?```/g, '').split('\n\n'))
+    .map((part) => part.trim())
+    .filter((part) => part.length > 60);
 }
 
 function json(): Source {
@@ -105,10 +107,16 @@ const EMOJI = '😀 😂 🥲 🙃 😍 🤔 😭 🔥 ✨ 🎉 🚀 ✅ ❌ ⚠
 /** Ordinary text, where every peer is at its best. */
 export const ORDINARY: Readonly<Record<string, () => Source>> = {
   'English prose': () => windows(prose(), '\n\n'),
-  'TypeScript source': () => windows(files('viem', /(?<!\.d)\.ts$/), '\n'),
+  'TypeScript source': () =>
+    windows(
+      ['viem', 'zod', 'ox'].flatMap((name) => files(name, /(?<!\.d)\.ts$/)),
+      '\n',
+    ),
   'minified JavaScript': () =>
     windows(
-      files('oxfmt/dist', /\.js$/).flatMap((text) => text.split('\n').filter((line) => line.length > 5_000)),
+      ['oxfmt/dist', 'workerd', 'playwright-core/lib'].flatMap((folder) =>
+        files(folder, /\.m?js$/).flatMap((text) => text.split('\n').filter((line) => line.length > 5_000)),
+      ),
       '\n',
     ),
   JSON: json,

@@ -31,7 +31,7 @@ const WARM_UP: Size = [1_000, 100];
 /** Two lengths, between which the growth is taken, and how often. */
 const SHORT = 24_000;
 const LONG = 384_000;
-const GROWTH_ROUNDS = 9;
+const GROWTH_ROUNDS = 7;
 
 /** Milliseconds of each count that came to an end, and how long the one took that was stopped. */
 interface Times {
