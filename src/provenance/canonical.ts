@@ -4,12 +4,7 @@
  */
 import canonicalize from 'canonicalize';
 
-/** A parsed JSON object: neither null nor an array. */
-export type JsonObject = { readonly [key: string]: unknown };
-
-export function isJsonObject(value: unknown): value is JsonObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
+export { isJsonObject, type JsonObject } from '../json.ts';
 
 /**
  * The RFC 8785 text of a value: keys in UTF-16 order, ECMAScript numbers, no whitespace.
