@@ -9,8 +9,13 @@ export interface ServiceFacts {
   readonly version: string;
   readonly publicUrl: string;
   readonly did: string;
-  /** CAIP-2 id of the chain, and the token and address that a payment names. */
-  readonly payment: { readonly network: string; readonly asset: string; readonly payTo: string };
+  /** CAIP-2 id of the chain, the token and address that a payment names, and the DID URL of the key of offers and receipts. */
+  readonly payment: {
+    readonly network: string;
+    readonly asset: string;
+    readonly payTo: string;
+    readonly offerKey: string;
+  };
   readonly operations: readonly Operation[];
 }
 

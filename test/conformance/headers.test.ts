@@ -215,6 +215,7 @@ async function brokenApp(): Promise<(request: Request) => Response | Promise<Res
     },
     contextFor: () => DEFAULT_CONTEXT,
     didDocument: await didDocument(did, [signer]),
+    offerKeyId: did,
     usdc: BASE_SEPOLIA_USDC,
     payTo: `0x${'1'.repeat(40)}`,
     publicUrl: 'http://127.0.0.1',

@@ -4,7 +4,6 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { ExactEvmScheme } from '@x402/evm/exact/client';
 import { x402Client, x402HTTPClient } from '@x402/fetch';
-import type { PaymentRequired } from '@x402/core/types';
 import Database from 'libsql';
 import type { Address } from 'viem';
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts';
@@ -16,7 +15,7 @@ import type { LocalChain } from '../../src/runtime/local-chain.ts';
 import { startRemoteService } from '../../src/runtime/remote-service.ts';
 import type { Service } from '../../src/runtime/service.ts';
 import { operationPath } from '../../src/surfaces/links.ts';
-import { balanceOf, decodeHeader, encodeHeader, EXAMPLE, postJson, PRICE } from '../service.ts';
+import { balanceOf, decodeHeader, encodeHeader, EXAMPLE, postJson, PRICE, requiredOf } from '../service.ts';
 
 export interface RemoteFolder {
   readonly databasePath: string;
@@ -130,7 +129,7 @@ export async function newPaidCall(
   const account = privateKeyToAccount(generatePrivateKey());
   await chain.mint(account.address, FUNDS);
   const client = new x402HTTPClient(new x402Client().register('eip155:*', new ExactEvmScheme(account)));
-  const required = (await (await fetch(endpoint, { method: 'POST' })).json()) as PaymentRequired;
+  const required = requiredOf(await fetch(endpoint, { method: 'POST' }));
   const payment = encodeHeader(await client.createPaymentPayload(required));
   const { authorization } = decodeHeader(payment).payload as { authorization: { nonce: string } };
   const body = { ...EXAMPLE, targetTokens };
