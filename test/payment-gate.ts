@@ -38,6 +38,7 @@ export interface GateOptions {
   readonly ledger?: (real: Ledger) => Ledger;
   /** What another gate has left behind. */
   readonly legacy?: { readonly ledger?: Ledger; readonly sealer?: Sealer; readonly payTo?: Address };
+  readonly seed?: Uint8Array;
   readonly identifierRequired?: boolean;
   readonly now?: () => number;
   readonly facilitatorTimeoutMs?: number;
@@ -65,7 +66,7 @@ export async function setUpGate(chain: LocalChain, options: GateOptions = {}) {
   };
   const usdc = BASE_SEPOLIA_USDC;
   const view = createChainView({ rpcUrl: chain.rpcUrl, chain: BASE_SEPOLIA, usdc: usdc.address });
-  const seed = crypto.getRandomValues(new Uint8Array(32));
+  const seed = options.seed ?? crypto.getRandomValues(new Uint8Array(32));
   const signer = await createSigner(seed);
   const did = didKey(signer.publicKey);
   const payTo = options.legacy?.payTo ?? privateKeyToAccount(generatePrivateKey()).address;

@@ -23,7 +23,7 @@ import { createSigner } from '../provenance/ed25519.ts';
 import { createOfferKey, dated, declareOffers, OFFER_RECEIPT, withReceipt } from './offer-receipt.ts';
 
 const SEED = new Uint8Array(32).fill(3);
-const URL_ = 'https://api.example.com/api/v1/count';
+const RESOURCE = 'https://api.example.com/api/v1/count';
 const NOW = 1_800_000_000.75;
 const ACCEPTS: PaymentRequirements[] = ['5000', '7000'].map((amount) => ({
   scheme: 'exact',
@@ -45,9 +45,9 @@ const SETTLEMENT: SettleResponse = {
 const local = await createOfferKey(SEED, didKey((await createSigner(SEED)).publicKey));
 const required = async (key = local): Promise<PaymentRequired> => ({
   x402Version: 2,
-  resource: { url: URL_ },
+  resource: { url: RESOURCE },
   accepts: ACCEPTS,
-  extensions: await declareOffers(key, URL_, ACCEPTS, NOW),
+  extensions: await declareOffers(key, RESOURCE, ACCEPTS, NOW),
 });
 const offersOf = async (key = local): Promise<JWSSignedOffer[]> =>
   extractOffersFromPaymentRequired(await required(key)) as JWSSignedOffer[];
@@ -64,8 +64,12 @@ describe('offers', () => {
       const { scheme, network, asset, amount, payTo } = ACCEPTS[index] ?? {};
       expect(await verifyOfferSignatureJWS(offer)).toEqual({
         version: 1,
-        resourceUrl: URL_,
-        ...{ scheme, network, asset, amount, payTo },
+        resourceUrl: RESOURCE,
+        scheme,
+        network,
+        asset,
+        amount,
+        payTo,
         validUntil: 1_800_000_300,
       });
       expect(offer).not.toHaveProperty('payload');
@@ -82,11 +86,11 @@ describe('offers', () => {
 
 describe('a receipt', () => {
   it('is verified by the extension’s package, names the transaction, and matches its offer', async () => {
-    const receipt = receiptOf(await withReceipt(local, URL_, dated(SETTLEMENT, NOW)));
+    const receipt = receiptOf(await withReceipt(local, RESOURCE, dated(SETTLEMENT, NOW)));
     expect(await verifyReceiptSignatureJWS(receipt)).toEqual({
       version: 1,
       network: 'eip155:84532',
-      resourceUrl: URL_,
+      resourceUrl: RESOURCE,
       payer: PAYER,
       issuedAt: 1_800_000_000,
       transaction: SETTLEMENT.transaction,
@@ -100,25 +104,25 @@ describe('a receipt', () => {
 
   it('is the same for every copy, and is signed once: another key or URL changes nothing', async () => {
     const settlement = dated(SETTLEMENT, NOW);
-    const first = await withReceipt(local, URL_, settlement);
-    expect(await withReceipt(local, URL_, settlement)).toEqual(first);
+    const first = await withReceipt(local, RESOURCE, settlement);
+    expect(await withReceipt(local, RESOURCE, settlement)).toEqual(first);
     const other = await createOfferKey(new Uint8Array(32).fill(4), didKey(local.signer.publicKey));
     expect(await withReceipt(other, 'https://other.example/', first)).toBe(first);
-    expect(await withReceipt(other, URL_, settlement)).not.toEqual(first);
+    expect(await withReceipt(other, RESOURCE, settlement)).not.toEqual(first);
   });
 
   it('is not given for what was never dated, nor without a payer', async () => {
     const { payer, ...nobody } = dated(SETTLEMENT, NOW);
     expect(payer).toBe(PAYER);
     for (const settlement of [SETTLEMENT, nobody]) {
-      expect(await withReceipt(local, URL_, settlement)).toBe(settlement);
+      expect(await withReceipt(local, RESOURCE, settlement)).toBe(settlement);
     }
   });
 
   it('says what its schema says', async () => {
-    const { extensions } = await withReceipt(local, URL_, dated(SETTLEMENT, NOW));
-    const { info, schema } = extensions?.[OFFER_RECEIPT] as { info: object; schema: object };
-    expect(new Ajv2020({ strict: true }).validate(schema, info)).toBe(true);
+    const { extensions = {} } = await withReceipt(local, RESOURCE, dated(SETTLEMENT, NOW));
+    const declared = extensions[OFFER_RECEIPT] as { info: object; schema: object };
+    expect(new Ajv2020({ strict: true }).validate(declared.schema, declared.info)).toBe(true);
   });
 });
 
@@ -154,8 +158,8 @@ describe('under did:web', () => {
     const [offer] = await offersOf(key);
     if (!offer) throw new Error('no offer');
     expect(extractJWSHeader(offer.signature)).toEqual({ alg: 'EdDSA', kid: key.kid });
-    expect(await verifyOfferSignatureJWS(offer)).toMatchObject({ resourceUrl: URL_ });
-    const receipt = receiptOf(await withReceipt(key, URL_, dated(SETTLEMENT, NOW)));
+    expect(await verifyOfferSignatureJWS(offer)).toMatchObject({ resourceUrl: RESOURCE });
+    const receipt = receiptOf(await withReceipt(key, RESOURCE, dated(SETTLEMENT, NOW)));
     expect(await verifyReceiptSignatureJWS(receipt)).toMatchObject({ payer: PAYER });
 
     document = await didDocument(did, [{ publicKey }]);
@@ -192,7 +196,7 @@ describe('mutations', () => {
   });
 
   test('nor of a receipt', async () => {
-    const receipt = receiptOf(await withReceipt(local, URL_, dated(SETTLEMENT, NOW)));
+    const receipt = receiptOf(await withReceipt(local, RESOURCE, dated(SETTLEMENT, NOW)));
     for (const signature of flips(receipt.signature)) {
       await expect(verifyReceiptSignatureJWS({ ...receipt, signature }, jwk)).rejects.toThrow();
       await expect(verifyReceiptSignatureJWS({ ...receipt, signature })).rejects.toThrow();
@@ -207,5 +211,5 @@ test.each<[string, unknown]>([
   ['a time that is none', { info: { issuedAt: '1' } }],
 ])('a settlement from elsewhere is left as it is: %s', async (_, declared) => {
   const settlement = { ...SETTLEMENT, extensions: { [OFFER_RECEIPT]: declared } };
-  expect(await withReceipt(local, URL_, settlement)).toBe(settlement);
+  expect(await withReceipt(local, RESOURCE, settlement)).toBe(settlement);
 });

@@ -44,7 +44,7 @@ export function serviceIndex({ name, version, publicUrl, did, payment, operation
     })),
     docs: {
       charged: 'Answers of status pass and fail are charged; unknown, unsupported and all errors are not.',
-      call: 'POST JSON to an operation. Without payment it answers 402 and PAYMENT-REQUIRED; sign that with any x402 v2 client and send it again with PAYMENT-SIGNATURE.',
+      call: 'POST JSON to an operation. Without payment it answers 402 and PAYMENT-REQUIRED; sign that with any x402 v2 client and send it again with PAYMENT-SIGNATURE. Clients of x402 v1 find theirs in the body and send X-PAYMENT.',
       retry:
         'After a lost answer or a 503, send the same request with the same PAYMENT-SIGNATURE: it is never charged twice.',
       sample: 'GET a sample for an example request and its signed answer, free.',
