@@ -122,8 +122,7 @@ interface Cut {
 /** A schema that takes all that `schema` takes, and may take more: references resolved, nothing below `depth` levels. */
 function outline(schema: unknown, cut: Cut): JsonObject {
   if (!isJsonObject(schema)) return {};
-  const { $ref, description, properties, items, additionalProperties, oneOf, anyOf, required, ...others } = schema;
-  const rest = without(others, '$defs');
+  const { $ref, description, properties, items, additionalProperties, oneOf, anyOf, required } = schema;
   if (typeof $ref === 'string') return outline(definition($ref, cut.root), cut);
   const described = cut.described && description !== undefined ? { description } : {};
   const options = oneOf ?? anyOf;
@@ -134,11 +133,11 @@ function outline(schema: unknown, cut: Cut): JsonObject {
       ? { ...described, ...[...kinds.values()][0] }
       : { ...described, anyOf: [...kinds.values()] };
   }
-  if (cut.depth === 0) return { ...described, ...('type' in rest && { type: rest['type'] }), ...valuesOf(rest) };
+  if (cut.depth === 0) return { ...described, ...rules(schema, KINDS) };
   const deeper = { ...cut, depth: cut.depth - 1 };
   return {
     ...described,
-    ...withoutSafeIntegerBounds(rest),
+    ...rules(schema, RULES),
     ...(isJsonObject(properties) && {
       properties: Object.fromEntries(Object.entries(properties).map(([name, part]) => [name, outline(part, deeper)])),
     }),
@@ -148,22 +147,18 @@ function outline(schema: unknown, cut: Cut): JsonObject {
   };
 }
 
+/** What is told of a value; whatever else a schema says would only forbid more. */
+const KINDS = ['type', 'enum', 'const'];
+const RULES = [...KINDS, 'minimum', 'maximum', 'minLength', 'maxLength', 'minItems', 'maxItems', 'pattern'];
+
+/** Without the bounds of integers that JSON can say exactly, which all have. */
+function rules(schema: JsonObject, names: readonly string[]): JsonObject {
+  const told = names.filter((name) => name in schema && Math.abs(Number(schema[name])) !== Number.MAX_SAFE_INTEGER);
+  return Object.fromEntries(told.map((name) => [name, schema[name]]));
+}
+
 const without = (record: JsonObject, name: string): JsonObject =>
   Object.fromEntries(Object.entries(record).filter(([key]) => key !== name));
-
-const valuesOf = ({ enum: values, const: value }: JsonObject): JsonObject => ({
-  ...(values !== undefined && { enum: values }),
-  ...(value !== undefined && { const: value }),
-});
-
-/** Every integer of JSON that is read exactly has them. */
-function withoutSafeIntegerBounds({ minimum, maximum, ...rest }: JsonObject): JsonObject {
-  return {
-    ...rest,
-    ...(minimum !== undefined && minimum !== Number.MIN_SAFE_INTEGER && { minimum }),
-    ...(maximum !== undefined && maximum !== Number.MAX_SAFE_INTEGER && { maximum }),
-  };
-}
 
 function definition(reference: string, root: JsonObject): unknown {
   const name = reference.slice('#/$defs/'.length);

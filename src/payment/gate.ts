@@ -272,7 +272,8 @@ export function createGate(dependencies: GateDependencies): Gate {
       await writeDown(ledger, run.key, { kind: 'settled', response });
       // Where somebody else was first, his receipt is the one that every copy gets.
       const row = await ledger.find(run.key);
-      return row?.state === 'settled' ? deliver(run, row, body) : refuse(SETTLEMENT_UNKNOWN);
+      const ours = row?.state === 'settled' && row.mac === run.mac;
+      return ours ? deliver(run, row, body) : refuse(SETTLEMENT_UNKNOWN);
     }
     if ((await writeDown(ledger, run.key, settlement)) && settlement.kind === 'failed') {
       return failed(run, settlement.response);

@@ -62,6 +62,29 @@ describe('parseV1PaymentHeader', () => {
     }
   });
 
+  it('reads whatever is signed as v2 reads it: the same row, the same fingerprint', () => {
+    const hexOf = (bytes: number): fc.Arbitrary<string> =>
+      fc.uint8Array({ minLength: bytes, maxLength: bytes }).map((raw) => `0x${Buffer.from(raw).toString('hex')}`);
+    const uint = fc.bigInt({ min: 0n, max: 2n ** 64n }).map(String);
+    const authorization = fc.record({
+      from: hexOf(20),
+      to: hexOf(20),
+      value: uint,
+      validAfter: uint,
+      validBefore: uint,
+      nonce: hexOf(32),
+    });
+    fc.assert(
+      fc.property(fc.record({ signature: hexOf(65), authorization }), (payload) => {
+        const v1 = parseV1PaymentHeader(header({ ...SPECIFIED, payload }));
+        const v2 = parsePayment({ x402Version: 2, accepted: ACCEPTED, payload });
+        if (!v1.ok || !v2.ok) throw new Error('not read');
+        const { fingerprint, authorization: signed, transfer } = v2.value;
+        expect(v1.value).toMatchObject({ fingerprint, authorization: signed, transfer });
+      }),
+    );
+  });
+
   test.each<[string, string, string]>([
     ['nothing', '', 'not base64'],
     ['junk', '%%%', 'not base64'],
