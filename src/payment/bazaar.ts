@@ -17,6 +17,8 @@ export const BAZAAR = 'bazaar';
 export const DECLARATION_MAX_BYTES = 2_600;
 const INPUT_EXAMPLE_MAX_BYTES = 800;
 const OUTPUT_EXAMPLE_MAX_BYTES = 500;
+/** A long example hardly has a short answer, and would keep the first challenge waiting. */
+const RUN_EXAMPLE_MAX_BYTES = 4_000;
 /** How many levels of a schema are told at most, where it is too long. */
 const MAX_LEVELS = 5;
 
@@ -44,6 +46,7 @@ export function createDiscovery(report: (event: string, error: unknown) => void)
 
 /** What the engine makes of the example, by its defaults, so that it costs nothing; undefined where it is too long to be shown. */
 async function exampleOutput(operation: Operation): Promise<unknown> {
+  if (bytesOf(operation.example) > RUN_EXAMPLE_MAX_BYTES) return undefined;
   const outcome = await operation.run(operation.example, DEFAULT_CONTEXT);
   const example = outcome.kind === 'answer' ? { data: outcome.data } : undefined;
   return example && bytesOf(example) <= OUTPUT_EXAMPLE_MAX_BYTES ? example : undefined;
