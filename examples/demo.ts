@@ -2,6 +2,7 @@
  * The whole life of one paid call against a freshly started local service, with the official x402 client and practice money:
  * challenge, payment, answer, balances, verification, and a forgery that is caught. Exits 0 only if all of it held.
  */
+import { decodePaymentRequiredHeader } from '@x402/core/http';
 import { ExactEvmScheme } from '@x402/evm/exact/client';
 import { decodePaymentResponseHeader, wrapFetchWithPayment, x402Client } from '@x402/fetch';
 import { createPublicClient, erc20Abi, formatUnits, http, type Address } from 'viem';
@@ -47,7 +48,7 @@ async function main(service: string): Promise<void> {
   step(`2. Without payment: 402, and what it costs`);
   const { request } = await getJson<{ request: unknown }>(`${service}/api/v1/samples/conversation-prune`);
   const unpaid = await postJson(endpoint, request);
-  const challenge = (await unpaid.json()) as { error: string; accepts: { amount: string }[] };
+  const challenge = decodePaymentRequiredHeader(unpaid.headers.get('PAYMENT-REQUIRED') ?? '');
   say(`HTTP ${unpaid.status}: ${challenge.error}`);
   say(JSON.stringify(challenge.accepts[0]));
   expect(unpaid.status === 402, 'an unpaid call is challenged');

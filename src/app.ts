@@ -6,7 +6,7 @@ import type { AnswerIssuer } from './operations/execute.ts';
 import type { ContextFor } from './operations/run-context.ts';
 import type { ChainView } from './payment/chain.ts';
 import type { Gate } from './payment/gate.ts';
-import { PAYMENT_HEADER, payOverHttp } from './payment/http.ts';
+import { carriesPayment, payOverHttp } from './payment/http.ts';
 import type { Usdc } from './payment/networks.ts';
 import { problemResponse } from './problem.ts';
 import type { DidDocument } from './provenance/did.ts';
@@ -27,6 +27,8 @@ export interface AppDependencies {
   readonly issuer: AnswerIssuer;
   readonly contextFor: ContextFor;
   readonly didDocument: DidDocument;
+  /** DID URL of the key that signs offers and receipts. */
+  readonly offerKeyId: string;
   readonly usdc: Usdc;
   readonly payTo: string;
   readonly publicUrl: string;
@@ -40,8 +42,19 @@ type Env = { Variables: { requestId: string } };
 
 /** A web-standard app: `app.fetch` runs it on any runtime. Every answer carries X-Request-Id, and says what browsers may do with it. */
 export function createApp(dependencies: AppDependencies): Hono<Env> {
-  const { operations, gate, chain, issuer, contextFor, didDocument, usdc, payTo, publicUrl, bodyLimitBytes } =
-    dependencies;
+  const {
+    operations,
+    gate,
+    chain,
+    issuer,
+    contextFor,
+    didDocument,
+    offerKeyId,
+    usdc,
+    payTo,
+    publicUrl,
+    bodyLimitBytes,
+  } = dependencies;
   const app = new Hono<Env>();
   app.use(async (c, next) => {
     const requestId = crypto.randomUUID();
@@ -60,7 +73,7 @@ export function createApp(dependencies: AppDependencies): Hono<Env> {
   app.onError((error, c) => {
     dependencies.report('request_failed', error, c.get('requestId'));
     // With a payment in hand nobody can say here whether it was taken.
-    const paid = c.req.header(PAYMENT_HEADER) !== undefined;
+    const paid = carriesPayment(c.req.raw.headers);
     return problemResponse(paid ? { code: 'settlement_unknown', retry_after_seconds: 1 } : { code: 'internal_error' });
   });
 
@@ -73,7 +86,7 @@ export function createApp(dependencies: AppDependencies): Hono<Env> {
     });
     route(app, 'GET', samplePath(operation), async (c) => c.json(await createSample(operation, issuer, contextFor())));
   }
-  const payment = { network: usdc.caip2, asset: usdc.address, payTo };
+  const payment = { network: usdc.caip2, asset: usdc.address, payTo, offerKey: offerKeyId };
   const index = serviceIndex({ ...issuer.generator, publicUrl, did: issuer.did, payment, operations });
   route(app, 'GET', PATHS.home, (c) => c.json(index, 200, { 'Cache-Control': PUBLIC_FOR_A_MINUTE }));
   route(app, 'GET', PATHS.did, (c) => c.json(didDocument, 200, { 'Cache-Control': PUBLIC_FOR_A_MINUTE }));

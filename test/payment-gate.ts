@@ -12,6 +12,7 @@ import { createChainView, type ChainView } from '../src/payment/chain.ts';
 import { createGate, type GateAnswer, type GateCall } from '../src/payment/gate.ts';
 import { createMemoryLedger, type Ledger } from '../src/payment/ledger.ts';
 import { BASE_SEPOLIA, BASE_SEPOLIA_USDC } from '../src/payment/networks.ts';
+import { createOfferKey } from '../src/payment/offer-receipt.ts';
 import { parsePayment, type Payment } from '../src/payment/payload.ts';
 import { createSealer, type Sealer } from '../src/payment/seal.ts';
 import { didKey } from '../src/provenance/did.ts';
@@ -37,6 +38,7 @@ export interface GateOptions {
   readonly ledger?: (real: Ledger) => Ledger;
   /** What another gate has left behind. */
   readonly legacy?: { readonly ledger?: Ledger; readonly sealer?: Sealer; readonly payTo?: Address };
+  readonly seed?: Uint8Array;
   readonly identifierRequired?: boolean;
   readonly now?: () => number;
   readonly facilitatorTimeoutMs?: number;
@@ -64,18 +66,22 @@ export async function setUpGate(chain: LocalChain, options: GateOptions = {}) {
   };
   const usdc = BASE_SEPOLIA_USDC;
   const view = createChainView({ rpcUrl: chain.rpcUrl, chain: BASE_SEPOLIA, usdc: usdc.address });
-  const signer = await createSigner(crypto.getRandomValues(new Uint8Array(32)));
+  const seed = options.seed ?? crypto.getRandomValues(new Uint8Array(32));
+  const signer = await createSigner(seed);
+  const did = didKey(signer.publicKey);
   const payTo = options.legacy?.payTo ?? privateKeyToAccount(generatePrivateKey()).address;
   const ledger = options.legacy?.ledger ?? createMemoryLedger();
   const sealer = options.legacy?.sealer ?? (await createSealer(crypto.getRandomValues(new Uint8Array(32))));
   const gate = createGate({
     contextFor: () => DEFAULT_CONTEXT,
+    offerKey: await createOfferKey(seed, did),
+    discovery: async () => ({}),
     facilitator,
     chain: { ...view, ...options.chain },
     ledger: options.ledger?.(ledger) ?? ledger,
     sealer,
     issuer: {
-      ...(await issuerOf(didKey(signer.publicKey), signer)),
+      ...(await issuerOf(did, signer)),
       generator: { name: 'test', version: '0' },
       now: () => new Date(options.now?.() ?? Date.now()),
       newId: () => crypto.randomUUID(),

@@ -2,6 +2,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { decodePaymentRequiredHeader } from '@x402/core/http';
 import { ExactEvmScheme } from '@x402/evm/exact/client';
 import { x402Client, x402HTTPClient, wrapFetchWithPayment } from '@x402/fetch';
 import type { PaymentPayload, PaymentRequired } from '@x402/core/types';
@@ -85,8 +86,12 @@ export async function freshPayment(
 ): Promise<string> {
   const { sign } = wallet ?? (await newWallet(service));
   const unpaid = await fetch(endpoint, { method: 'POST' });
-  return sign((await unpaid.json()) as PaymentRequired);
+  return sign(requiredOf(unpaid));
 }
+
+/** What a challenge asks for, as v2 clients read it. */
+export const requiredOf = ({ headers }: Response): PaymentRequired =>
+  decodePaymentRequiredHeader(headers.get('PAYMENT-REQUIRED') ?? '');
 
 export function balanceOf(chain: LocalChain, owner: Address): Promise<bigint> {
   const client = createPublicClient({ chain: BASE_SEPOLIA, transport: http(chain.rpcUrl) });

@@ -12,9 +12,12 @@ import type { ContextFor } from '../operations/run-context.ts';
 import { BODY_REQUIRED, refusedInput, type Operation } from '../operation.ts';
 import { toWire, type Problem, type Result } from '../problem.ts';
 import { requestDigest } from '../provenance/canonical.ts';
+import type { JwsKey } from '../provenance/jws.ts';
+import type { Discovery } from './bazaar.ts';
 import type { ChainView } from './chain.ts';
 import { isFree, isOpen, ROW_GRACE_SECONDS, twinOf, type Claim, type Ledger, type LedgerRow } from './ledger.ts';
 import type { Usdc } from './networks.ts';
+import { dated, declareOffers, withReceipt } from './offer-receipt.ts';
 import { declarePaymentIdentifier, PAYMENT_IDENTIFIER, type Payment } from './payload.ts';
 import { writeDown } from './reconciliation.ts';
 import type { SealBinding, Sealer } from './seal.ts';
@@ -37,6 +40,9 @@ export interface GateDependencies {
   /** Its clock is also the gate's. */
   readonly issuer: AnswerIssuer;
   readonly contextFor: ContextFor;
+  /** Signs offers and receipts; see `createOfferKey`. */
+  readonly offerKey: JwsKey;
+  readonly discovery: Discovery;
   readonly usdc: Usdc;
   readonly payTo: Address;
   readonly facilitatorTimeoutMs?: number;
@@ -79,7 +85,7 @@ export interface Gate {
 }
 
 /** How long a signed authorization stays valid by default; x402 clients copy it into validBefore. */
-const MAX_TIMEOUT_SECONDS = 300;
+export const MAX_TIMEOUT_SECONDS = 300;
 /** What validBefore must leave: for an engine a second, for a settlement its retries, and the 6 s that facilitators want over. */
 const NEEDED_SECONDS = 30;
 /** Bounds how long a row can live: validBefore is the caller's to choose. */
@@ -95,7 +101,8 @@ const FACILITATOR_TIMEOUT_MS = 60_000;
 const NONCE_USED = 'invalid_exact_evm_nonce_already_used';
 
 export function createGate(dependencies: GateDependencies): Gate {
-  const { facilitator, chain, ledger, sealer, issuer, contextFor, usdc, payTo, report } = dependencies;
+  const { facilitator, chain, ledger, sealer, issuer, contextFor, offerKey, discovery, usdc, payTo, report } =
+    dependencies;
   const { facilitatorTimeoutMs: timeoutMs = FACILITATOR_TIMEOUT_MS, identifierRequired = false } = dependencies;
   const server = new x402ResourceServer(heedful(facilitator)).register(usdc.caip2, new ExactEvmScheme());
 
@@ -126,7 +133,11 @@ export function createGate(dependencies: GateDependencies): Gate {
     const resource = { url: resourceUrl, description: operation.description, mimeType: 'application/json' };
     const accepts = [await requirementsOf(operation)];
     const { error } = toWire(problem).body;
-    const extensions = declarePaymentIdentifier(identifierRequired);
+    const extensions = {
+      ...declarePaymentIdentifier(identifierRequired),
+      ...(await declareOffers(offerKey, resourceUrl, accepts, nowInSeconds())),
+      ...(await discovery(operation, resourceUrl)),
+    };
     const required = await server.createPaymentRequiredResponse(accepts, resource, error, extensions);
     return { kind: 'refused', problem, challenge: required, ...(settlement && { settlement }) };
   };
@@ -256,29 +267,43 @@ export function createGate(dependencies: GateDependencies): Gate {
 
   /** Writes the settlement's outcome down and hands over the answer only where the money is certain. */
   const conclude = async (run: Run, settlement: Settlement, body: Body): Promise<GateAnswer> => {
-    const written = await writeDown(ledger, run.key, settlement);
-    if (settlement.kind === 'settled' && written) {
-      return { kind: 'answered', body, settlement: settlement.response };
+    if (settlement.kind === 'settled') {
+      const response = await withReceipt(offerKey, run.call.resourceUrl, dated(settlement.response, nowInSeconds()));
+      await writeDown(ledger, run.key, { kind: 'settled', response });
+      // Where somebody else was first, his receipt is the one that every copy gets.
+      const row = await ledger.find(run.key);
+      const ours = row?.state === 'settled' && row.mac === run.mac;
+      return ours ? deliver(run, row, body) : refuse(SETTLEMENT_UNKNOWN);
     }
-    if (settlement.kind === 'failed' && written) return failed(run, settlement.response);
+    if ((await writeDown(ledger, run.key, settlement)) && settlement.kind === 'failed') {
+      return failed(run, settlement.response);
+    }
     // Not known, or somebody else has found out more meanwhile: the next copy will see.
     return refuse(SETTLEMENT_UNKNOWN);
+  };
+
+  /** The answer that a settled row holds. What was settled by the chain's word alone gets its receipt now, once and for all. */
+  const deliver = async ({ call }: Run, row: LedgerRow, body: Body): Promise<GateAnswer> => {
+    if (!row.settlement) return { kind: 'answered', body };
+    const settlement = await withReceipt(offerKey, call.resourceUrl, row.settlement);
+    if (settlement !== row.settlement) await ledger.advance(keyOf(row), ['settled'], { state: 'settled', settlement });
+    return { kind: 'answered', body, settlement };
   };
 
   /** The payment is known already: the same request gets its answer, any other is refused. */
   const resume = async (run: Run, row: LedgerRow): Promise<GateAnswer> => {
     if (row.state === 'released') return exhausted(run);
     if (row.mac !== run.mac) return refuse({ code: 'payment_reused' });
-    const { sealedAnswer, settlement } = row;
+    const { sealedAnswer } = row;
     const body = sealedAnswer && (await sealer.open(sealedAnswer, run.binding));
     if (!body) return refuse(SETTLEMENT_UNKNOWN); // another process is still computing it
     switch (row.state) {
       case 'settled':
-        return { kind: 'answered', body, ...(settlement && { settlement }) };
+        return deliver(run, row, body);
       case 'failed': {
         // Where it failed by a facilitator's word, the chain may know better by now.
         const proven = await reconcile(settlementOf(run, row));
-        if (proven === 'unused' || proven.kind === 'failed') return failed(run, settlement);
+        if (proven === 'unused' || proven.kind === 'failed') return failed(run, row.settlement);
         return conclude(run, proven, body);
       }
       case 'reserved':
@@ -294,15 +319,13 @@ export function createGate(dependencies: GateDependencies): Gate {
    * The payer has signed again under a name that stands for another payment: this one is left alone. The id of a payment-identifier
    * is bound to its payment by its specification; an Idempotency-Key with the same request gets the answer that was paid for.
    */
-  const resumeTwin = async (
-    run: Run,
-    { identifier, state, sealedAnswer, settlement }: LedgerRow,
-  ): Promise<GateAnswer> => {
+  const resumeTwin = async (run: Run, twin: LedgerRow): Promise<GateAnswer> => {
+    const { identifier, state, sealedAnswer } = twin;
     if (identifier !== undefined && identifier === run.names.identifier) {
       return refuse({ code: 'payment_identifier_reused' });
     }
     const body = state === 'settled' && sealedAnswer && (await sealer.open(sealedAnswer, run.binding));
-    return body ? { kind: 'answered', body, ...(settlement && { settlement }) } : refuse(SETTLEMENT_UNKNOWN);
+    return body ? deliver(run, twin, body) : refuse(SETTLEMENT_UNKNOWN);
   };
 
   const failed = (run: Run, settlement?: SettleResponse): Promise<GateAnswer> =>
@@ -329,13 +352,17 @@ export function createGate(dependencies: GateDependencies): Gate {
     if (!(await ledger.advance(...step))) throw new Error('the ledger row changed under a running call');
   };
 
+  /** Of our own chain and token, whatever the payload says was accepted: an authorization can be spent once on them. */
+  const keyOf = ({ payer, nonce }: Pick<Claim, 'payer' | 'nonce'>): string =>
+    [usdc.caip2, usdc.address.toLowerCase(), payer, nonce].join('|');
+
   const nowInSeconds = (): number => issuer.now().getTime() / 1_000;
 
   /** Copies of one paid request that arrive together share one run; later ones find the ledger's row. */
   const inFlight = new Map<string, Promise<GateAnswer>>();
   const admitOnce = async (call: GateCall, payment: Payment, input: unknown): Promise<GateAnswer> => {
     const { fingerprint, identifier, authorization } = payment;
-    const { payer, nonce } = authorization;
+    const { payer } = authorization;
     const digest = await requestDigest(call.operation.id, input);
     const callerSecret = secretOf(call, payment);
     const mac = await sealer.mac('request', digest, callerSecret, fingerprint);
@@ -344,9 +371,7 @@ export function createGate(dependencies: GateDependencies): Gate {
       ...(identifier !== undefined && { identifier: await sealer.mac('identifier', payer, identifier) }),
     };
     const binding: SealBinding = { requestDigest: digest, callerSecret };
-    // Of our own chain and token, whatever the payload says was accepted: an authorization can be spent once on them.
-    const key = [usdc.caip2, usdc.address.toLowerCase(), payer, nonce].join('|');
-    const run: Run = { call, key, payment, input, binding, mac, names };
+    const run: Run = { call, key: keyOf(authorization), payment, input, binding, mac, names };
     const running = inFlight.get(mac) ?? admitPaid(run).finally(() => inFlight.delete(mac));
     inFlight.set(mac, running);
     return running;

@@ -4,6 +4,8 @@ import type { Address, Chain } from 'viem';
 export interface Usdc {
   /** CAIP-2 id of the chain. */
   readonly caip2: `eip155:${number}`;
+  /** What x402 v1 calls the chain. */
+  readonly v1Name: string;
   readonly address: Address;
   /** EIP-712 domain of the token, which a payer signs under. */
   readonly name: string;
@@ -35,6 +37,7 @@ export const BASE = {
 /** Source: Circle's list of USDC contract addresses; name and version read from the contract. */
 export const BASE_SEPOLIA_USDC: Usdc = {
   caip2: `eip155:${BASE_SEPOLIA.id}`,
+  v1Name: 'base-sepolia',
   address: '0x036CbD53842c5426634e7929541eC2318f3dCF7e',
   name: 'USDC',
   version: '2',
@@ -43,7 +46,10 @@ export const BASE_SEPOLIA_USDC: Usdc = {
 /** Source: Circle's list; on mainnet the contract's name is the long one, and it is part of what a payer signs. */
 export const BASE_USDC: Usdc = {
   caip2: `eip155:${BASE.id}`,
+  v1Name: 'base',
   address: '0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913',
   name: 'USD Coin',
   version: '2',
 };
+
+export const ALL_USDC: readonly Usdc[] = [BASE_USDC, BASE_SEPOLIA_USDC];

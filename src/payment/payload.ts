@@ -102,12 +102,18 @@ const payloadSchema = z.looseObject({
     .optional(),
 });
 
-/** Reads the PAYMENT-SIGNATURE header: base64 (standard alphabet) of the payload's JSON. Nothing of it is echoed. */
+/** Reads the PAYMENT-SIGNATURE header. Nothing of it is echoed. */
 export function parsePaymentHeader(header: string): Result<Payment> {
+  const json = decodePaymentHeader(header);
+  return json.ok ? parsePayment(json.value) : json;
+}
+
+/** The JSON of a payment header, of whichever protocol version: base64 in the standard alphabet. */
+export function decodePaymentHeader(header: string): Result<unknown> {
   const bytes = decodeBase64(header);
   if (!bytes) return malformed('the header is not base64');
   const json = parseStrictJson(bytes);
-  return json.ok ? parsePayment(json.value) : malformed('the header does not hold strict JSON');
+  return json.ok ? json : malformed('the header does not hold strict JSON');
 }
 
 /** Reads an already decoded payload, wherever a transport carries it. */
@@ -155,7 +161,7 @@ function normalSignature(signature: string): string {
   return start && v ? `${start}${(27 + Number(v)).toString(16)}` : signature;
 }
 
-function malformed(detail: string): Result<never> {
+export function malformed(detail: string): Result<never> {
   return { ok: false, problem: { code: 'malformed_payment', detail } };
 }
 

@@ -4,12 +4,13 @@
  */
 import type { ChainView } from './chain.ts';
 import { OPEN_STATES, type Ledger, type RowState } from './ledger.ts';
+import { dated } from './offer-receipt.ts';
 import { reconcile, type Settlement } from './settlement.ts';
 
 const PAGE_ROWS = 100;
 
-/** What the chain has proven may be written over any of these, also over what a facilitator said. */
-const PROVABLE: readonly RowState[] = [...OPEN_STATES, 'failed', 'settled'];
+/** What the chain has proven may be written over any of these, also over what a facilitator said. A receipt is given once. */
+const PROVABLE: readonly RowState[] = [...OPEN_STATES, 'failed'];
 
 /** One round over all open rows, until it is told to stop; answers how many were closed. Rejects where the ledger does. */
 export async function reconcileOpenRows(
@@ -28,7 +29,10 @@ export async function reconcileOpenRows(
       const { payer, nonce, validBefore, requirements, fromBlock } = row;
       const authorization = { payer, nonce, validBefore };
       const proven = await reconcile({ chain, authorization, requirements, fromBlock, report });
-      if (proven !== 'unused' && proven.kind !== 'unknown' && (await writeDown(ledger, key, proven))) closed += 1;
+      if (proven === 'unused' || proven.kind === 'unknown') continue;
+      const { kind, response } = proven;
+      const outcome = kind === 'settled' ? { kind, response: dated(response, Date.now() / 1_000) } : proven;
+      if (await writeDown(ledger, key, outcome)) closed += 1;
     }
     after = page.length < PAGE_ROWS ? undefined : page.at(-1)?.key;
   }

@@ -153,6 +153,33 @@ describe('reconciliation', () => {
     expect(await balanceOf(payTo)).toBe(0n);
   });
 
+  it('leaves the receipt to the first copy that asks for it; every process and every later copy gives the same', async () => {
+    const { payment, ledger, sealer, payTo, ...others } = await open(true);
+    const seed = new Uint8Array(32).fill(7);
+    expect(await reconcileOpenRows(ledger, others.first.chainView, report)).toBe(1);
+    const gates = await Promise.all([1, 2].map(() => setUpGate(chain, { seed, legacy: { ledger, sealer, payTo } })));
+    const answers = await Promise.all(gates.map(({ call }) => call(payment)));
+    expect(answers[0]).toMatchObject({
+      kind: 'answered',
+      settlement: { extensions: { 'offer-receipt': { info: { receipt: { format: 'jws' } } } } },
+    });
+    const later = await setUpGate(chain, { legacy: { ledger, sealer, payTo } });
+    expect([...answers, await later.call(payment)]).toEqual([answers[0], answers[0], answers[0]]);
+  });
+
+  it('that two processes do at once gives one receipt, whatever their clocks say', async () => {
+    const { payment, ledger, sealer, payTo } = await open(true);
+    const gates = await Promise.all(
+      [0, 20_000].map((ahead) =>
+        setUpGate(chain, { legacy: { ledger, sealer, payTo }, now: () => Date.now() + ahead }),
+      ),
+    );
+    const answers = await Promise.all(gates.map(({ call }) => call(payment)));
+    expect(answers[0]).toMatchObject({ kind: 'answered', settlement: { success: true } });
+    expect(answers[1]).toEqual(answers[0]);
+    for (const { call } of gates) expect(await call(payment)).toEqual(answers[0]);
+  });
+
   it('does not disturb a call that it overtakes', async () => {
     const gate = await setUpGate(chain, {
       settle: async (real, ...call) => {

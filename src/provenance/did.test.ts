@@ -52,6 +52,24 @@ test('did:web names keys by their JWK thumbprint', async () => {
 });
 
 describe('didDocument', () => {
+  it('lists keys for JWS as JWKs, and the credential’s as a Multikey', async () => {
+    const document = await didDocument(WEB, [{ publicKey }], [otherKey]);
+    const [id, otherId] = await Promise.all([publicKey, otherKey].map((key) => verificationMethodId(WEB, key)));
+    expect(document['@context']).toContain('https://w3id.org/security/jwk/v1');
+    expect(document.verificationMethod).toEqual([
+      { id, type: 'Multikey', controller: WEB, publicKeyMultibase: multibase },
+      {
+        id: otherId,
+        type: 'JsonWebKey',
+        controller: WEB,
+        publicKeyJwk: { crv: 'Ed25519', kty: 'OKP', x: Buffer.from(otherKey).toString('base64url') },
+      },
+    ]);
+    expect(document.assertionMethod).toEqual([id, otherId]);
+    expect(verificationMethodOf(document, otherId ?? '', NOW)).toEqual({ ok: false, reason: 'wrong_type' });
+    expect(verificationMethodOf(document, id ?? '', NOW)).toMatchObject({ ok: true });
+  });
+
   it('lists every key as a method and for assertions', async () => {
     const document = await didDocument(WEB, [{ publicKey }, { publicKey: otherKey, revoked: '2026-01-01T00:00:00Z' }]);
     const [id, otherId] = await Promise.all([publicKey, otherKey].map((key) => verificationMethodId(WEB, key)));

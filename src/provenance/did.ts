@@ -20,15 +20,26 @@ export type VerificationMethod = {
   readonly expires?: string;
 };
 
+/** A key that signs JWS (CID 1.0 section 2.2.3). No proof of a credential can name it: those take a Multikey. */
+export type JsonWebKeyMethod = {
+  readonly id: string;
+  readonly type: 'JsonWebKey';
+  readonly controller: string;
+  readonly publicKeyJwk: Ed25519Jwk;
+};
+
+type Ed25519Jwk = { readonly crv: 'Ed25519'; readonly kty: 'OKP'; readonly x: string };
+
 export type DidDocument = {
   readonly '@context': readonly string[];
   readonly id: string;
-  readonly verificationMethod: readonly VerificationMethod[];
-  /** Ids of the methods that may sign credentials; retired keys stay listed. */
+  readonly verificationMethod: readonly (VerificationMethod | JsonWebKeyMethod)[];
+  /** Ids of the methods that may sign in the issuer's name, each what its type is for; retired keys stay listed. */
   readonly assertionMethod: readonly string[];
 };
 
 const DID_CONTEXTS = ['https://www.w3.org/ns/did/v1', 'https://w3id.org/security/multikey/v1'];
+const JWK_CONTEXT = 'https://w3id.org/security/jwk/v1';
 const DID_KEY_PREFIX = 'did:key:';
 
 /** `did:key:z6Mk...`: a DID that is its own key and has no more to tell. */
@@ -47,9 +58,10 @@ export function didKeyPublicKey(methodId: string): Uint8Array | undefined {
 /** The id of a key under a DID: for did:key the key itself, else its JWK thumbprint (RFC 7638), which is never reused. */
 export async function verificationMethodId(did: string, publicKey: Uint8Array): Promise<string> {
   if (did.startsWith(DID_KEY_PREFIX)) return `${did}#${encodePublicKey(publicKey)}`;
-  const jwk = { crv: 'Ed25519', kty: 'OKP', x: toBase64Url(publicKey) };
-  return `${did}#${toBase64Url(await sha256(canonicalJson(jwk)))}`;
+  return `${did}#${toBase64Url(await sha256(canonicalJson(jwkOf(publicKey))))}`;
 }
+
+const jwkOf = (publicKey: Uint8Array): Ed25519Jwk => ({ crv: 'Ed25519', kty: 'OKP', x: toBase64Url(publicKey) });
 
 export interface DidKey {
   /** 32 bytes. */
@@ -58,19 +70,31 @@ export interface DidKey {
   readonly revoked?: string;
 }
 
-/** The document of a DID with these keys, the signing one and the retired ones alike. */
-export async function didDocument(did: string, keys: readonly DidKey[]): Promise<DidDocument> {
-  const methods = await Promise.all(
-    keys.map(async ({ publicKey, ...status }): Promise<VerificationMethod> => ({
-      id: await verificationMethodId(did, publicKey),
-      type: 'Multikey',
-      controller: did,
-      publicKeyMultibase: encodePublicKey(publicKey),
-      ...status,
-    })),
-  );
+/**
+ * The document of a DID with these keys, the signing one and the retired ones alike, and with `jwsKeys`, which sign JWS and no
+ * credentials.
+ */
+export async function didDocument(
+  did: string,
+  keys: readonly DidKey[],
+  jwsKeys: readonly Uint8Array[] = [],
+): Promise<DidDocument> {
+  const multikeys = keys.map(async ({ publicKey, ...status }): Promise<VerificationMethod> => ({
+    id: await verificationMethodId(did, publicKey),
+    type: 'Multikey',
+    controller: did,
+    publicKeyMultibase: encodePublicKey(publicKey),
+    ...status,
+  }));
+  const jwks = jwsKeys.map(async (publicKey): Promise<JsonWebKeyMethod> => ({
+    id: await verificationMethodId(did, publicKey),
+    type: 'JsonWebKey',
+    controller: did,
+    publicKeyJwk: jwkOf(publicKey),
+  }));
+  const methods = await Promise.all([...multikeys, ...jwks]);
   return {
-    '@context': DID_CONTEXTS,
+    '@context': jwks.length > 0 ? [...DID_CONTEXTS, JWK_CONTEXT] : DID_CONTEXTS,
     id: did,
     verificationMethod: methods,
     assertionMethod: methods.map((method) => method.id),

@@ -210,6 +210,15 @@ describe('whose answer it is', () => {
     expect([removed.outcome, removed.checks.signature.result]).toEqual(['contradicted', 'not_checked']);
   });
 
+  it('contradicts what is signed with a key that the document has for JWS only', async () => {
+    const key = issuer.signer.publicKey;
+    const document = await didDocument(WEB, [{ publicKey: forger.signer.publicKey }], [key]);
+    expect(document.assertionMethod).toContain(issuer.verificationMethod);
+    const verdict = await verify(await envelopeOf(), { trusted: document });
+    expect(verdict).toMatchObject({ verified: false, outcome: 'contradicted', checks: { issuer: { result: 'fail' } } });
+    expect(verdict.checks.issuer.reason).toContain('another type than Multikey');
+  });
+
   it('cuts a long DID', async () => {
     const did = `did:web:${'a'.repeat(300)}.example`;
     const verification = await verify(await envelopeOf({ issuer: await createIssuer(did, 6) }));

@@ -13,10 +13,12 @@ import type { Operation } from '../operation.ts';
 import type { AnswerIssuer } from '../operations/execute.ts';
 import { createMemoryLeaseStore } from '../operations/leases.ts';
 import { createContextFor } from '../operations/run-context.ts';
+import { createDiscovery } from '../payment/bazaar.ts';
 import type { ChainView } from '../payment/chain.ts';
 import { createGate } from '../payment/gate.ts';
 import { ROW_GRACE_SECONDS } from '../payment/ledger.ts';
 import type { Usdc } from '../payment/networks.ts';
+import { createOfferKey } from '../payment/offer-receipt.ts';
 import { reconcileOpenRows } from '../payment/reconciliation.ts';
 import type { Sealer } from '../payment/seal.ts';
 import { didDocument } from '../provenance/did.ts';
@@ -102,6 +104,7 @@ async function serve(
 
   const signer = await createSigner(installation.seed);
   const did = installation.didOf(signer.publicKey, publicUrl);
+  const offerKey = await createOfferKey(installation.seed, did);
   const issuer: AnswerIssuer = {
     ...(await issuerOf(did, signer)),
     generator: GENERATOR,
@@ -125,6 +128,8 @@ async function serve(
     sealer: installation.sealer,
     issuer,
     contextFor,
+    offerKey,
+    discovery: createDiscovery(reportAlone),
     usdc,
     payTo,
     identifierRequired: settings.PAYMENT_IDENTIFIER === 'required',
@@ -139,7 +144,12 @@ async function serve(
     chain,
     issuer,
     contextFor,
-    didDocument: await didDocument(did, [signer]),
+    didDocument: await didDocument(
+      did,
+      [signer],
+      offerKey.kid.startsWith(`${did}#`) ? [offerKey.signer.publicKey] : [],
+    ),
+    offerKeyId: offerKey.kid,
     usdc,
     payTo,
     publicUrl,

@@ -9,8 +9,13 @@ export interface ServiceFacts {
   readonly version: string;
   readonly publicUrl: string;
   readonly did: string;
-  /** CAIP-2 id of the chain, and the token and address that a payment names. */
-  readonly payment: { readonly network: string; readonly asset: string; readonly payTo: string };
+  /** CAIP-2 id of the chain, the token and address that a payment names, and the DID URL of the key of offers and receipts. */
+  readonly payment: {
+    readonly network: string;
+    readonly asset: string;
+    readonly payTo: string;
+    readonly offerKey: string;
+  };
   readonly operations: readonly Operation[];
 }
 
@@ -39,7 +44,7 @@ export function serviceIndex({ name, version, publicUrl, did, payment, operation
     })),
     docs: {
       charged: 'Answers of status pass and fail are charged; unknown, unsupported and all errors are not.',
-      call: 'POST JSON to an operation. Without payment it answers 402 and PAYMENT-REQUIRED; sign that with any x402 v2 client and send it again with PAYMENT-SIGNATURE.',
+      call: 'POST JSON to an operation. Without payment it answers 402 and PAYMENT-REQUIRED; sign that with any x402 v2 client and send it again with PAYMENT-SIGNATURE. Clients of x402 v1 find theirs in the body and send X-PAYMENT.',
       retry:
         'After a lost answer or a 503, send the same request with the same PAYMENT-SIGNATURE: it is never charged twice.',
       sample: 'GET a sample for an example request and its signed answer, free.',

@@ -15,8 +15,17 @@ import { createPaidFetch, PaidFetchError, type PaidFetch, type PaidFetchOptions 
 import { readPayment } from '../../src/client/payment.ts';
 import { BASE_SEPOLIA } from '../../src/payment/networks.ts';
 import { count } from '../../src/operations/count.ts';
-import { balanceOf, decodeHeader, EXAMPLE, newWallet, PRICE, startTestService, type TestService } from '../service.ts';
-import { startProxy, without, type Fault, type Proxy } from './proxy.ts';
+import {
+  balanceOf,
+  decodeHeader,
+  encodeHeader,
+  EXAMPLE,
+  newWallet,
+  PRICE,
+  startTestService,
+  type TestService,
+} from '../service.ts';
+import { startProxy, type Fault, type Proxy } from './proxy.ts';
 
 let service: TestService;
 let proxy: Proxy;
@@ -330,14 +339,10 @@ describe('when the caller leaves', () => {
 
 describe('what it does not sign', () => {
   const challenge = (change: (offer: Record<string, unknown>) => object): Fault => ({
-    rewrite: ({ status, headers, body }) => {
-      const required = JSON.parse(body.toString()) as { accepts: Record<string, unknown>[] };
+    rewrite: ({ headers, ...passed }) => {
+      const required = JSON.parse(atob(String(headers['payment-required']))) as { accepts: Record<string, unknown>[] };
       const accepts = required.accepts.map((offer) => ({ ...offer, ...change(offer) }));
-      return {
-        status,
-        headers: without(headers, 'payment-required'),
-        body: Buffer.from(JSON.stringify({ ...required, accepts })),
-      };
+      return { ...passed, headers: { ...headers, 'payment-required': encodeHeader({ ...required, accepts }) } };
     },
   });
   const other = `0x${'12'.repeat(20)}`;

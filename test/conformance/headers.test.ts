@@ -1,14 +1,27 @@
 /** What every answer tells browsers and caches, status by status: any origin may read it, nothing private is kept, all headers are small. */
+import type { PaymentRequired } from '@x402/core/types';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createApp, type AppDependencies } from '../../src/app.ts';
 import { assemble } from '../../src/operations/assemble.ts';
 import { operations } from '../../src/operations/list.ts';
 import { DEFAULT_CONTEXT } from '../../src/operations/run-context.ts';
 import { BASE_SEPOLIA_USDC } from '../../src/payment/networks.ts';
+import { createOfferKey, declareOffers } from '../../src/payment/offer-receipt.ts';
 import { didDocument, didKey } from '../../src/provenance/did.ts';
 import { createSigner } from '../../src/provenance/ed25519.ts';
 import { issuerOf } from '../../src/provenance/envelope.ts';
-import { EXAMPLE, freshPayment, payWith, postJson, startTestService, type TestService } from '../service.ts';
+import {
+  decodeHeader,
+  encodeHeader,
+  EXAMPLE,
+  freshPayment,
+  newWallet,
+  payWith,
+  postJson,
+  requiredOf,
+  startTestService,
+  type TestService,
+} from '../service.ts';
 
 const BODY_LIMIT_BYTES = 100_000;
 const PAGE = { Origin: 'https://page.example' };
@@ -36,6 +49,12 @@ async function reused(): Promise<Response> {
   const payment = payWith(await freshPayment(service));
   await postJson(service.endpoint, EXAMPLE, payment);
   return postJson(service.endpoint, { ...EXAMPLE, targetTokens: 1 }, { ...PAGE, ...payment });
+}
+
+/** A payment as v1 carries it: the same authorization. */
+async function v1(): Promise<Record<string, string>> {
+  const { payload } = decodeHeader(await freshPayment(service));
+  return { 'X-PAYMENT': encodeHeader({ x402Version: 1, scheme: 'exact', network: 'base-sepolia', payload }) };
 }
 
 const overflowing = {
@@ -103,6 +122,18 @@ describe('every status', () => {
     ],
     ['a challenge', 402, PRIVATE, () => postJson(service.endpoint, EXAMPLE, PAGE)],
     ['a challenge to nothing', 402, PRIVATE, () => get('/api/v1/conversation-prune', { method: 'POST' })],
+    ...operations.map(({ id }): [string, number, string, () => Promise<Response>] => [
+      `a challenge of ${id}, whose body is refused`,
+      402,
+      PRIVATE,
+      () => postJson(`${service.url}/api/v1/${id}`, { messages: 'x' }, PAGE),
+    ]),
+    [
+      'a paid answer of v1',
+      200,
+      PRIVATE,
+      async () => postJson(service.endpoint, EXAMPLE, { ...PAGE, ...(await v1()) }),
+    ],
     ['a path that is none', 404, 'no-store', () => get('/nothing')],
     ['a method that is none', 405, 'no-store', () => get('/api/v1/count')],
     ['OPTIONS that is no preflight', 405, 'no-store', () => get('/api/v1/count', { method: 'OPTIONS' })],
@@ -140,6 +171,32 @@ describe('every status', () => {
       codes.push(((await response.json()) as { code: string }).code);
     }
     expect(codes).toEqual(['internal_error', 'facilitator_unavailable', 'settlement_unknown']);
+  });
+});
+
+describe('what a payment has to repeat', () => {
+  /** nginx takes no longer header line (large_client_header_buffers), and Node no more than 16 KiB in all. */
+  const LINE_MAX_BYTES = 8_192;
+  /** A longer host than most. */
+  const HOST = `${'a'.repeat(63)}.${'b'.repeat(63)}.example.com`;
+
+  it.each(operations.map(({ id }) => id))('fits one line: %s', async (id) => {
+    const wallet = await newWallet(service);
+    const unpaid = await fetch(`${service.url}/api/v1/${id}`, { method: 'POST' });
+    const required = requiredOf(unpaid);
+    expect(Object.keys(required.extensions ?? {})).toEqual(['payment-identifier', 'offer-receipt', 'bazaar']);
+    const withId = structuredClone(required) as Required<PaymentRequired>;
+    Object.assign((withId.extensions['payment-identifier'] as { info: object }).info, { id: 'x'.repeat(128) });
+    const elsewhere = JSON.parse(
+      JSON.stringify(withId).replaceAll(service.url, `https://${HOST}`),
+    ) as Required<PaymentRequired>;
+    const key = await createOfferKey(new Uint8Array(32), `did:web:${HOST}`);
+    const offers = await declareOffers(key, elsewhere.resource.url, required.accepts, Date.now() / 1_000);
+    Object.assign(elsewhere.extensions, offers);
+    for (const challenge of [withId, elsewhere]) {
+      const header = await wallet.sign(challenge);
+      expect(`PAYMENT-SIGNATURE: ${header}\r\n`.length).toBeLessThan(LINE_MAX_BYTES);
+    }
   });
 });
 
@@ -215,6 +272,7 @@ async function brokenApp(): Promise<(request: Request) => Response | Promise<Res
     },
     contextFor: () => DEFAULT_CONTEXT,
     didDocument: await didDocument(did, [signer]),
+    offerKeyId: did,
     usdc: BASE_SEPOLIA_USDC,
     payTo: `0x${'1'.repeat(40)}`,
     publicUrl: 'http://127.0.0.1',

@@ -38,7 +38,7 @@ interface Answer {
 const answerOf = async (response: Response): Promise<Answer> => (await response.json()) as Answer;
 
 describe('the payer', () => {
-  it('is challenged without a payment: PaymentRequired as body and in PAYMENT-REQUIRED', async () => {
+  it('is challenged without a payment: of v2 in PAYMENT-REQUIRED, of v1 in the body', async () => {
     const response = await postJson(service.endpoint, EXAMPLE);
     expect(response.status).toBe(402);
     const header = JSON.parse(atob(response.headers.get('PAYMENT-REQUIRED') ?? '')) as PaymentRequired;
@@ -56,7 +56,13 @@ describe('the payer', () => {
         },
       ],
     });
-    expect(await response.json()).toEqual({ ...header, code: 'payment_required', charged: false });
+    const { accepts, ...body } = (await response.json()) as { accepts: Record<string, unknown>[] };
+    const { error, extensions } = header;
+    expect(body).toEqual({ x402Version: 1, error, code: 'payment_required', charged: false, extensions });
+    const { scheme, asset, payTo, maxTimeoutSeconds, extra } = header.accepts[0] ?? {};
+    expect(accepts).toMatchObject([
+      { scheme, asset, payTo, maxTimeoutSeconds, extra, network: 'base-sepolia', maxAmountRequired: String(PRICE) },
+    ]);
     expect(response.headers.get('Cache-Control')).toContain('no-store');
     expect(JSON.stringify([...response.headers]).length).toBeLessThan(8_000);
   });

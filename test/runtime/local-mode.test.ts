@@ -212,9 +212,9 @@ describe('the start', () => {
     for (const SIGNING_KEY of [hex, multibase]) {
       const { child, url, output } = await start({ PORT: '0', SIGNING_KEY, PRICES: '{"conversation-prune":"7000"}' });
       const challenge = (await (await fetch(`${url}/api/v1/conversation-prune`, { method: 'POST' })).json()) as {
-        accepts: { amount: string }[];
+        accepts: { maxAmountRequired: string }[];
       };
-      expect(challenge.accepts[0]?.amount).toBe('7000');
+      expect(challenge.accepts[0]?.maxAmountRequired).toBe('7000');
       dids.push(/issuer\s+(\S+)/.exec(output())?.[1]);
       child.kill('SIGTERM');
       await exitOf(child);

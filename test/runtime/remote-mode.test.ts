@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startLocalChain, type LocalChain } from '../../src/runtime/local-chain.ts';
 import { didWeb } from '../../src/runtime/remote-service.ts';
 import { newPaidCall, remoteFolder, startRemote, type RemoteFolder } from '../faults/remote.ts';
-import { decodeHeader, encodeHeader, postJson } from '../service.ts';
+import { decodeHeader, encodeHeader, postJson, requiredOf } from '../service.ts';
 
 let chain: LocalChain;
 let folder: RemoteFolder;
@@ -35,8 +35,9 @@ describe('an answer', () => {
     expect(credential.credentialSubject).not.toHaveProperty('environment');
     const verdict = await postJson(`${service.url}/api/v1/verify-provenance`, { ...answer, input: call.body });
     expect(await verdict.json()).toMatchObject({ verified: true, checks: { rerun: { result: 'pass' } } });
-    const challenge = (await (await fetch(service.endpoint, { method: 'POST' })).json()) as object;
-    expect(challenge).toMatchObject({ resource: { url: 'http://localhost:4021/api/v1/conversation-prune' } });
+    expect(requiredOf(await fetch(service.endpoint, { method: 'POST' }))).toMatchObject({
+      resource: { url: 'http://localhost:4021/api/v1/conversation-prune' },
+    });
     expect((await postJson(`${service.url}/local/faucet`, { address: chain.payTo })).status).toBe(404);
     await service.close();
   });
