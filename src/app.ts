@@ -7,9 +7,9 @@ import type { AnswerIssuer } from './operations/execute.ts';
 import type { ContextFor } from './operations/run-context.ts';
 import type { ChainView } from './payment/chain.ts';
 import type { Gate } from './payment/gate.ts';
-import { PAYMENT_HEADER, payOverHttp } from './payment/http.ts';
+import { API_KEY_HEADER, PAYMENT_HEADER, payOverHttp } from './payment/http.ts';
 import type { Usdc } from './payment/networks.ts';
-import { problemResponse } from './problem.ts';
+import { problemResponse, type Problem } from './problem.ts';
 import type { DidDocument } from './provenance/did.ts';
 import { answerPreflight, finishHeaders, PUBLIC_FOR_A_MINUTE } from './surfaces/cross-origin.ts';
 import { readJsonBody, requireJsonBody } from './surfaces/json-body.ts';
@@ -60,9 +60,10 @@ export function createApp(dependencies: AppDependencies): Hono<Env> {
   app.notFound(() => problemResponse({ code: 'not_found' }));
   app.onError((error, c) => {
     dependencies.report('request_failed', error, c.get('requestId'));
-    // With a payment in hand nobody can say here whether it was taken.
-    const paid = c.req.header(PAYMENT_HEADER) !== undefined;
-    return problemResponse(paid ? { code: 'settlement_unknown', retry_after_seconds: 1 } : { code: 'internal_error' });
+    // With a payment or a key in hand nobody can say here whether it was charged.
+    if (c.req.header(PAYMENT_HEADER) !== undefined) return problemResponse(unknownOutcome('settlement_unknown'));
+    if (c.req.header(API_KEY_HEADER) !== undefined) return problemResponse(unknownOutcome('debit_unknown'));
+    return problemResponse({ code: 'internal_error' });
   });
 
   for (const operation of operations) {
@@ -91,6 +92,8 @@ export function createApp(dependencies: AppDependencies): Hono<Env> {
   }
   return app;
 }
+
+const unknownOutcome = (code: 'settlement_unknown' | 'debit_unknown'): Problem => ({ code, retry_after_seconds: 1 });
 
 const USER_IN_URL = { code: 'invalid_request', path: '', detail: 'a URL with a user name is not served' } as const;
 

@@ -136,21 +136,21 @@ export const countUncharged = ({ uncharged, unchargedUntil }: Uncharged, now: nu
     ? { uncharged: uncharged + 1, unchargedUntil }
     : { uncharged: 1, unchargedUntil: now + UNCHARGED_SECONDS };
 
-type Ledgered = Omit<Account, 'reserved'>;
+type Kept = Omit<Account, 'reserved'>;
 
 /** For tests, and where no file is to be had: they end with the process. */
 export function createMemoryAccounts(): Accounts {
-  const accounts = new Map<string, Ledgered>();
+  const accounts = new Map<string, Kept>();
   const keys = new Map<string, string>();
   const counts = new Map<string, Uncharged>();
   const calls = new Map<string, CallRow>();
-  const live = (id: string): Ledgered | undefined => {
+  const live = (id: string): Kept | undefined => {
     const account = accounts.get(id);
     return account?.revokedAt === undefined ? account : undefined;
   };
   const select = (wanted: (row: CallRow) => boolean): CallRow[] => [...calls.values()].filter(wanted);
 
-  const update = (id: string, change: (account: Ledgered) => Partial<Ledgered>): bigint | undefined => {
+  const update = (id: string, change: (account: Kept) => Partial<Kept>): bigint | undefined => {
     const account = accounts.get(id);
     if (!account) return undefined;
     const changed = { ...account, ...change(account) };

@@ -24,6 +24,10 @@ export const PAYMENT_HEADER = 'PAYMENT-SIGNATURE';
 export const IDEMPOTENCY_HEADER = 'Idempotency-Key';
 const IDEMPOTENCY_KEY = /^[\x21-\x7e]{1,255}$/;
 
+export const API_KEY_HEADER = 'X-API-KEY';
+/** What the key has left, in atomic USDC units. */
+const CREDITS_HEADER = 'X-Credits-Remaining';
+
 /** Paid answers are for the payer alone, and every challenge is made for its moment. */
 const PRIVATE = 'private, no-store';
 
@@ -33,9 +37,16 @@ export async function payOverHttp(gate: Gate, { headers, body, ...call }: HttpCa
   const header = headers.get(PAYMENT_HEADER);
   const parsed = header === null ? undefined : parsePaymentHeader(header);
   if (parsed?.ok === false) return problemResponse(parsed.problem);
+  const apiKey = headers.get(API_KEY_HEADER);
   const input = body?.ok ? validate(call.operation, body.value) : body;
   return toHttp(
-    await gate.admit({ ...call, input, payment: parsed?.value, ...(idempotencyKey && { idempotencyKey }) }),
+    await gate.admit({
+      ...call,
+      input,
+      payment: parsed?.value,
+      ...(idempotencyKey && { idempotencyKey }),
+      ...(apiKey !== null && { apiKey }),
+    }),
   );
 }
 
@@ -49,6 +60,7 @@ function toHttp(answer: GateAnswer): Response {
   if (answer.kind === 'refused' && !answer.challenge) return problemResponse(answer.problem);
   const headers = new Headers({ 'Content-Type': 'application/json', 'Cache-Control': PRIVATE });
   if (answer.settlement) headers.set('PAYMENT-RESPONSE', encodePaymentResponseHeader(answer.settlement));
+  if (answer.kind === 'answered' && answer.credits !== undefined) headers.set(CREDITS_HEADER, answer.credits);
   if (answer.kind === 'answered') return new Response(answer.body, { headers });
   const { challenge, problem } = answer;
   if (challenge) headers.set('PAYMENT-REQUIRED', encodePaymentRequiredHeader(challenge));

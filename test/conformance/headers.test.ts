@@ -53,6 +53,7 @@ function expectOpen(response: Response): void {
     'PAYMENT-REQUIRED',
     'PAYMENT-RESPONSE',
     'X-PAYMENT-RESPONSE',
+    'X-Credits-Remaining',
     'Retry-After',
     'X-Request-Id',
   ]);
