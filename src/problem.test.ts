@@ -39,6 +39,7 @@ const EVERY: { readonly [Code in ProblemCode]: readonly [Extract<Problem, { code
   facilitator_unavailable: [{ code: 'facilitator_unavailable', retry_after_seconds: 9 }, 503],
   invalid_api_key: [{ code: 'invalid_api_key', reason: 'unknown' }, 401],
   credits_spent: [{ code: 'credits_spent', credits: '4999', price: '5000' }, 402],
+  left_to_payment: [{ code: 'left_to_payment' }, 402],
   idempotency_key_reused: [{ code: 'idempotency_key_reused' }, 409],
   key_exhausted: [{ code: 'key_exhausted', retry_after_seconds: 9 }, 429],
   debit_unknown: [{ code: 'debit_unknown', retry_after_seconds: 9 }, 503],

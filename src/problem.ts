@@ -49,6 +49,8 @@ export type Problem =
   | { readonly code: 'invalid_api_key'; readonly reason: 'unknown' | 'off' }
   /** In atomic USDC units: what is left, and what the call costs. */
   | { readonly code: 'credits_spent'; readonly credits: string; readonly price: string }
+  /** It came with a payment when the credits were spent, and that payment may have been taken. */
+  | { readonly code: 'left_to_payment' }
   | { readonly code: 'idempotency_key_reused' }
   | { readonly code: 'key_exhausted'; readonly retry_after_seconds: number }
   | { readonly code: 'debit_unknown'; readonly retry_after_seconds: number }
@@ -231,6 +233,11 @@ function describe(problem: Problem): Description {
       return {
         status: 402,
         error: `The credits of this API key are spent: ${problem.credits} are left and the call costs ${problem.price}. Have them topped up, or pay for this call. ${FREE}`,
+      };
+    case 'left_to_payment':
+      return {
+        status: 402,
+        error: `This call came with a payment when the credits of its API key were spent, so no copy of it is charged to the key. Send it with its payment again, or use another Idempotency-Key. ${FREE}`,
       };
     case 'idempotency_key_reused':
       return {

@@ -91,7 +91,7 @@ export function withApiKeys(gate: Gate, { keys, sealer, issuer, contextFor, repo
       case 'taken':
         return resume(run, reservation.row, reservation.balance);
       case 'passed':
-        return gate.admit(withoutKey(run));
+        return gate.admit({ ...withoutKey(run), because: { code: 'left_to_payment' } });
       case 'spent': {
         const [credits, { price }] = [String(reservation.balance), call.operation];
         return gate.admit({ ...withoutKey(run), because: { code: 'credits_spent', credits, price } });
