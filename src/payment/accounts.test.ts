@@ -93,6 +93,12 @@ describe.each([
       { kind: 'spent', balance: 2n },
     ]);
     expect(await money(accounts)).toEqual({ toppedUp: 12n, balance: 2n, reserved: 10n, captured: 0n });
+    await accounts.create({ id: 'b', keyMac: 'l', createdAt: 2, credits: 9n });
+    expect(await accounts.reserve(claim({ id: 'c4', account: 'b' }), limits)).toEqual({
+      kind: 'reserved',
+      balance: 4n,
+    });
+    expect([(await money(accounts)).reserved, (await money(accounts, 'b')).reserved]).toEqual([10n, 5n]);
   });
 
   it('capture with the answer, for the holder only, and once', async () => {

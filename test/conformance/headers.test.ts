@@ -8,7 +8,7 @@ import { BASE_SEPOLIA_USDC } from '../../src/payment/networks.ts';
 import { didDocument, didKey } from '../../src/provenance/did.ts';
 import { createSigner } from '../../src/provenance/ed25519.ts';
 import { issuerOf } from '../../src/provenance/envelope.ts';
-import { EXAMPLE, freshPayment, payWith, postJson, startTestService, type TestService } from '../service.ts';
+import { EXAMPLE, freshPayment, newKey, payWith, postJson, startTestService, type TestService } from '../service.ts';
 
 const BODY_LIMIT_BYTES = 100_000;
 const PAGE = { Origin: 'https://page.example' };
@@ -23,6 +23,9 @@ const paid = async (body: unknown, path = '/api/v1/conversation-prune'): Promise
     ...PAGE,
     ...payWith(await freshPayment(service, undefined, service.url + path)),
   });
+
+const keyed = async (credits: bigint): Promise<Response> =>
+  postJson(service.endpoint, EXAMPLE, { ...PAGE, 'X-API-KEY': await newKey(service, credits) });
 
 /** Uses up a payment that brings only answers that are not charged. */
 async function exhausted(): Promise<Response> {
@@ -78,6 +81,9 @@ describe('every status', () => {
       PRIVATE,
       () => paid({ ...EXAMPLE, messages: [{ role: 'user' }], cacheBreakpoint: -1 }),
     ],
+    ['a keyed answer', 200, PRIVATE, () => keyed(1_000_000n)],
+    ['spent credits', 402, PRIVATE, () => keyed(0n)],
+    ['a wrong key', 401, 'no-store', () => postJson(service.endpoint, EXAMPLE, { ...PAGE, 'X-API-KEY': 'cek_1' })],
     ['the index', 200, 'public, max-age=60', () => get('/')],
     ['the DID document', 200, 'public, max-age=60', () => get('/.well-known/did.json')],
     ['a sample', 200, 'no-store', () => get('/api/v1/samples/count')],
@@ -123,7 +129,7 @@ describe('every status', () => {
     expectOpen(response);
   });
 
-  it('500, and 503 in both its kinds', async () => {
+  it('500, and 503 in all its kinds', async () => {
     const broken = await brokenApp();
     const cases: [number, Request][] = [
       [500, new Request('http://127.0.0.1/readyz')],
@@ -132,6 +138,7 @@ describe('every status', () => {
         503,
         new Request('http://127.0.0.1/api/v1/count', { method: 'POST', headers: payWith(await freshPayment(service)) }),
       ],
+      [503, new Request('http://127.0.0.1/api/v1/count', { method: 'POST', headers: { 'X-API-KEY': 'cek_1' } })],
     ];
     const codes: unknown[] = [];
     for (const [status, request] of cases) {
@@ -140,7 +147,7 @@ describe('every status', () => {
       expectOpen(response);
       codes.push(((await response.json()) as { code: string }).code);
     }
-    expect(codes).toEqual(['internal_error', 'facilitator_unavailable', 'settlement_unknown']);
+    expect(codes).toEqual(['internal_error', 'facilitator_unavailable', 'settlement_unknown', 'debit_unknown']);
   });
 });
 
@@ -195,10 +202,11 @@ async function brokenApp(): Promise<(request: Request) => Response | Promise<Res
   const dependencies: AppDependencies = {
     operations,
     gate: {
-      admit: async ({ payment }) => ({
-        kind: 'refused',
-        problem: { code: payment ? 'settlement_unknown' : 'facilitator_unavailable', retry_after_seconds: 2 },
-      }),
+      admit: async ({ payment, apiKey }) => {
+        if (apiKey !== undefined) throw new Error('broken');
+        const code = payment ? 'settlement_unknown' : 'facilitator_unavailable';
+        return { kind: 'refused', problem: { code, retry_after_seconds: 2 } };
+      },
       idle: async () => undefined,
     },
     chain: {
