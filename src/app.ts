@@ -6,9 +6,9 @@ import type { AnswerIssuer } from './operations/execute.ts';
 import type { ContextFor } from './operations/run-context.ts';
 import type { ChainView } from './payment/chain.ts';
 import type { Gate } from './payment/gate.ts';
-import { carriesPayment, payOverHttp } from './payment/http.ts';
+import { API_KEY_HEADER, carriesPayment, payOverHttp } from './payment/http.ts';
 import type { Usdc } from './payment/networks.ts';
-import { problemResponse } from './problem.ts';
+import { problemResponse, type Problem } from './problem.ts';
 import type { DidDocument } from './provenance/did.ts';
 import { ANSWER_LIMITS } from './provenance/strict-json.ts';
 import { answerPreflight, finishHeaders, PUBLIC_FOR_A_MINUTE } from './surfaces/cross-origin.ts';
@@ -72,9 +72,10 @@ export function createApp(dependencies: AppDependencies): Hono<Env> {
   app.notFound(() => problemResponse({ code: 'not_found' }));
   app.onError((error, c) => {
     dependencies.report('request_failed', error, c.get('requestId'));
-    // With a payment in hand nobody can say here whether it was taken.
-    const paid = carriesPayment(c.req.raw.headers);
-    return problemResponse(paid ? { code: 'settlement_unknown', retry_after_seconds: 1 } : { code: 'internal_error' });
+    // With a payment or a key in hand nobody can say here whether it was charged.
+    if (carriesPayment(c.req.raw.headers)) return problemResponse(unknownOutcome('settlement_unknown'));
+    if (c.req.header(API_KEY_HEADER) !== undefined) return problemResponse(unknownOutcome('debit_unknown'));
+    return problemResponse({ code: 'internal_error' });
   });
 
   for (const operation of operations) {
@@ -105,5 +106,7 @@ export function createApp(dependencies: AppDependencies): Hono<Env> {
   }
   return app;
 }
+
+const unknownOutcome = (code: 'settlement_unknown' | 'debit_unknown'): Problem => ({ code, retry_after_seconds: 1 });
 
 const USER_IN_URL = { code: 'invalid_request', path: '', detail: 'a URL with a user name is not served' } as const;

@@ -37,6 +37,12 @@ const EVERY: { readonly [Code in ProblemCode]: readonly [Extract<Problem, { code
   payer_exhausted: [{ code: 'payer_exhausted', retry_after_seconds: 9 }, 429],
   settlement_unknown: [{ code: 'settlement_unknown', retry_after_seconds: 9 }, 503],
   facilitator_unavailable: [{ code: 'facilitator_unavailable', retry_after_seconds: 9 }, 503],
+  invalid_api_key: [{ code: 'invalid_api_key', reason: 'unknown' }, 401],
+  credits_spent: [{ code: 'credits_spent', credits: '4999', price: '5000' }, 402],
+  left_to_payment: [{ code: 'left_to_payment' }, 402],
+  idempotency_key_reused: [{ code: 'idempotency_key_reused' }, 409],
+  key_exhausted: [{ code: 'key_exhausted', retry_after_seconds: 9 }, 429],
+  debit_unknown: [{ code: 'debit_unknown', retry_after_seconds: 9 }, 503],
   internal_error: [{ code: 'internal_error' }, 500],
 };
 
@@ -48,7 +54,7 @@ describe('problems', () => {
     const body = (await response.json()) as { error: string; code: string; charged: unknown };
     expect(body.code).toBe(problem.code);
     expect([body.charged, body.error.includes('Nothing was charged.')]).toEqual(
-      problem.code === 'settlement_unknown' ? ['unknown', false] : [false, true],
+      ['settlement_unknown', 'debit_unknown'].includes(problem.code) ? ['unknown', false] : [false, true],
     );
     const { code: _code, ...evidence } = problem;
     for (const [name, value] of Object.entries(evidence)) {
@@ -72,6 +78,8 @@ describe('problems', () => {
       'payer_exhausted',
       'settlement_unknown',
       'facilitator_unavailable',
+      'key_exhausted',
+      'debit_unknown',
     ]);
   });
 

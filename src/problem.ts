@@ -44,6 +44,16 @@ export type Problem =
   | { readonly code: 'payer_exhausted'; readonly retry_after_seconds: number }
   | { readonly code: 'settlement_unknown'; readonly retry_after_seconds: number }
   | { readonly code: 'facilitator_unavailable'; readonly retry_after_seconds: number }
+  // API keys
+  /** Unknown or revoked; or there are none here. */
+  | { readonly code: 'invalid_api_key'; readonly reason: 'unknown' | 'off' }
+  /** In atomic USDC units: what is left, and what the call costs. */
+  | { readonly code: 'credits_spent'; readonly credits: string; readonly price: string }
+  /** It came with a payment when the credits were spent, and that payment may have been taken. */
+  | { readonly code: 'left_to_payment' }
+  | { readonly code: 'idempotency_key_reused' }
+  | { readonly code: 'key_exhausted'; readonly retry_after_seconds: number }
+  | { readonly code: 'debit_unknown'; readonly retry_after_seconds: number }
   // Ours
   | { readonly code: 'internal_error' };
 
@@ -211,6 +221,40 @@ function describe(problem: Problem): Description {
       return {
         status: 503,
         error: `Payments cannot be checked right now. ${FREE} Send the same payment again later.`,
+      };
+    case 'invalid_api_key': {
+      const error =
+        problem.reason === 'off'
+          ? 'API keys are not in use here; call without X-API-KEY and pay by x402.'
+          : 'This API key is unknown here, or was revoked.';
+      return { status: 401, error: `${error} ${FREE}`, headers: { 'WWW-Authenticate': 'ApiKey header="X-API-KEY"' } };
+    }
+    case 'credits_spent':
+      return {
+        status: 402,
+        error: `The credits of this API key are spent: ${problem.credits} are left and the call costs ${problem.price}. Have them topped up, or pay for this call. ${FREE}`,
+      };
+    case 'left_to_payment':
+      return {
+        status: 402,
+        error: `This call came with a payment when the credits of its API key were spent, so no copy of it is charged to the key. Send it with its payment again, or use another Idempotency-Key. ${FREE}`,
+      };
+    case 'idempotency_key_reused':
+      return {
+        status: 409,
+        error: `This Idempotency-Key stands for another request of this API key; use another for this request. ${FREE}`,
+      };
+    case 'key_exhausted':
+      return {
+        status: 429,
+        error: `This API key had too many answers that were not charged; it is refused for a while. ${FREE}`,
+      };
+    case 'debit_unknown':
+      return {
+        status: 503,
+        error:
+          'It is not known yet whether this call was charged. Send the same request with the same key and Idempotency-Key again: it is charged once.',
+        charged: 'unknown',
       };
     case 'internal_error':
       return { status: 500, error: `The service failed; quote X-Request-Id when you report it. ${FREE}` };

@@ -7,9 +7,12 @@ import { createPublicClient, erc20Abi, http, type Address } from 'viem';
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts';
 import { z } from 'zod';
 import { defineOperation, type Outcome } from '../src/operation.ts';
+import type { AnswerIssuer } from '../src/operations/execute.ts';
 import { DEFAULT_CONTEXT } from '../src/operations/run-context.ts';
 import { createChainView, type ChainView } from '../src/payment/chain.ts';
-import { createGate, type GateAnswer, type GateCall } from '../src/payment/gate.ts';
+import type { ApiKeys } from '../src/payment/api-keys.ts';
+import { createGate, type GateAnswer, type GateCall, type Report } from '../src/payment/gate.ts';
+import { withApiKeys } from '../src/payment/keyed.ts';
 import { createMemoryLedger, type Ledger } from '../src/payment/ledger.ts';
 import { BASE_SEPOLIA, BASE_SEPOLIA_USDC } from '../src/payment/networks.ts';
 import { createOfferKey } from '../src/payment/offer-receipt.ts';
@@ -25,8 +28,10 @@ export const PRICE = 5_000n;
 
 type Settle = FacilitatorClient['settle'];
 
+type Ran = Outcome<{ versions: Record<string, unknown>; ran: number }>;
+
 export interface GateOptions {
-  readonly outcome?: () => Outcome<{ versions: Record<string, unknown>; ran: number }> | Promise<never>;
+  readonly outcome?: () => Ran | Promise<Ran>;
   /** Bends the settlement; `real` is the real facilitator's. */
   readonly settle?: (real: Settle, ...call: Parameters<Settle>) => ReturnType<Settle>;
   readonly verify?: (
@@ -39,6 +44,7 @@ export interface GateOptions {
   /** What another gate has left behind. */
   readonly legacy?: { readonly ledger?: Ledger; readonly sealer?: Sealer; readonly payTo?: Address };
   readonly seed?: Uint8Array;
+  readonly keys?: ApiKeys;
   readonly identifierRequired?: boolean;
   readonly now?: () => number;
   readonly facilitatorTimeoutMs?: number;
@@ -72,26 +78,30 @@ export async function setUpGate(chain: LocalChain, options: GateOptions = {}) {
   const payTo = options.legacy?.payTo ?? privateKeyToAccount(generatePrivateKey()).address;
   const ledger = options.legacy?.ledger ?? createMemoryLedger();
   const sealer = options.legacy?.sealer ?? (await createSealer(crypto.getRandomValues(new Uint8Array(32))));
-  const gate = createGate({
-    contextFor: () => DEFAULT_CONTEXT,
+  const contextFor = () => DEFAULT_CONTEXT;
+  const issuer: AnswerIssuer = {
+    ...(await issuerOf(did, signer)),
+    generator: { name: 'test', version: '0' },
+    now: () => new Date(options.now?.() ?? Date.now()),
+    newId: () => crypto.randomUUID(),
+  };
+  const report: Report = (event, _, requestId) => counts.errors.push(`${event} ${requestId}`);
+  const payGate = createGate({
+    contextFor,
     offerKey: await createOfferKey(seed, did),
     discovery: async () => ({}),
     facilitator,
     chain: { ...view, ...options.chain },
     ledger: options.ledger?.(ledger) ?? ledger,
     sealer,
-    issuer: {
-      ...(await issuerOf(did, signer)),
-      generator: { name: 'test', version: '0' },
-      now: () => new Date(options.now?.() ?? Date.now()),
-      newId: () => crypto.randomUUID(),
-    },
+    issuer,
     usdc,
     payTo,
     ...(options.facilitatorTimeoutMs && { facilitatorTimeoutMs: options.facilitatorTimeoutMs }),
     ...(options.identifierRequired && { identifierRequired: true }),
-    report: (event, _, requestId) => counts.errors.push(`${event} ${requestId}`),
+    report,
   });
+  const gate = withApiKeys(payGate, { keys: options.keys, sealer, issuer, contextFor, report });
   const operation = defineOperation({
     id: 'count-runs',
     version: '1.0.0',
@@ -114,7 +124,7 @@ export async function setUpGate(chain: LocalChain, options: GateOptions = {}) {
   const call = (
     payment: Payment | undefined,
     value: unknown = { n: 1 },
-    more: Pick<GateCall, 'idempotencyKey'> = {},
+    more: Pick<GateCall, 'idempotencyKey' | 'apiKey'> = {},
   ): Promise<GateAnswer> =>
     gate.admit({
       requestId: 'r1',

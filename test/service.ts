@@ -78,6 +78,12 @@ export function postJson(url: string, body: unknown, headers: Record<string, str
 
 export const payWith = (payment: string): Record<string, string> => ({ 'PAYMENT-SIGNATURE': payment });
 
+/** A key of local mode with so many credits. */
+export async function newKey(service: { url: string }, credits: bigint): Promise<string> {
+  const response = await postJson(`${service.url}/local/keys`, { credits: String(credits) });
+  return ((await response.json()) as { key: string }).key;
+}
+
 /** A fresh payment for the operation behind `endpoint`, from a funded wallet. */
 export async function freshPayment(
   service: TestService,

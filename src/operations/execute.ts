@@ -22,8 +22,8 @@ export interface ExecutionContext {
   readonly issuer: AnswerIssuer;
   /** See `requestDigest`: of this operation and this input. */
   readonly inputDigest: string;
-  /** What a billable answer costs; without it nothing is charged. */
-  readonly charge?: { readonly amount: string; readonly payment: Payment };
+  /** What a billable answer costs; without it nothing is charged. Prepaid credits have no payment to name. */
+  readonly charge?: { readonly amount: string; readonly payment?: Payment };
   readonly sample?: true;
 }
 
@@ -52,7 +52,7 @@ export async function execute(operation: Operation, input: unknown, context: Exe
     newId,
     charged: '0',
     // An answer that costs nothing names no payment: the authorization stays unspent.
-    ...(billable && charge && { charged: charge.amount, payment: charge.payment }),
+    ...(billable && charge && { charged: charge.amount, ...(charge.payment && { payment: charge.payment }) }),
     ...(environment && { environment }),
     ...(sample && { sample }),
   });

@@ -64,11 +64,20 @@ export interface GateCall {
   readonly payment: Payment | undefined;
   /** The caller's own name for this call. It opens a stored answer, and by itself it means nothing. */
   readonly idempotencyKey?: string;
+  /** Read by the gate of keyed.ts only. */
+  readonly apiKey?: string;
+  /** Why a payment is asked for all the same. */
+  readonly because?: Problem;
 }
 
 export type GateAnswer =
-  /** `settlement` is absent where nothing was charged. */
-  | { readonly kind: 'answered'; readonly body: Uint8Array<ArrayBuffer>; readonly settlement?: SettleResponse }
+  /** `settlement` is absent where nothing was charged, or a key was: `credits` says what that has left. */
+  | {
+      readonly kind: 'answered';
+      readonly body: Uint8Array<ArrayBuffer>;
+      readonly settlement?: SettleResponse;
+      readonly credits?: string;
+    }
   /** With a challenge the answer is 402: nothing was taken, and what to sign next. */
   | {
       readonly kind: 'refused';
@@ -89,13 +98,13 @@ export const MAX_TIMEOUT_SECONDS = 300;
 /** What validBefore must leave: for an engine a second, for a settlement its retries, and the 6 s that facilitators want over. */
 const NEEDED_SECONDS = 30;
 /** Bounds how long a row can live: validBefore is the caller's to choose. */
-const VALID_BEFORE_MAX_SECONDS = 24 * 3_600;
+export const VALID_BEFORE_MAX_SECONDS = 24 * 3_600;
 /** So that an answer that is not charged is no free service: of one payment, and of one payer until the rows end (a day). */
 const MAX_RELEASES = 3;
-const MAX_UNCHARGED = 100;
+export const MAX_UNCHARGED = 100;
 /** Longer than the slowest engine, whose summariser may take five minutes. A run that is overtaken all the same can write nothing. */
-const LEASE_SECONDS = 600;
-const RETRY_AFTER_SECONDS = 2;
+export const LEASE_SECONDS = 600;
+export const RETRY_AFTER_SECONDS = 2;
 /** As long as a facilitator may wait for a receipt. */
 const FACILITATOR_TIMEOUT_MS = 60_000;
 const NONCE_USED = 'invalid_exact_evm_nonce_already_used';
@@ -396,7 +405,7 @@ export function createGate(dependencies: GateDependencies): Gate {
         const refused = input?.ok === false ? input.problem : undefined;
         if (payment) return refuse(refused ?? refusedInput(call.operation, '', BODY_REQUIRED));
         if (input?.ok && (await isUnderWay(call, input.value))) return refuse(SETTLEMENT_UNKNOWN);
-        return await challenge(call, { code: 'payment_required', ...(refused && { refused }) });
+        return await challenge(call, call.because ?? { code: 'payment_required', ...(refused && { refused }) });
       } catch (error) {
         report('gate_failed', error, requestId);
         // With a payment in hand, a store that broke leaves open whether it was taken, now or by an earlier copy.
@@ -440,5 +449,5 @@ const IDENTIFIER_REQUIRED: Problem = {
 const SETTLEMENT_UNKNOWN: Problem = { code: 'settlement_unknown', retry_after_seconds: RETRY_AFTER_SECONDS };
 const FACILITATOR_UNAVAILABLE: Problem = { code: 'facilitator_unavailable', retry_after_seconds: RETRY_AFTER_SECONDS };
 
-const toBytes = (envelope: unknown): Body => new TextEncoder().encode(JSON.stringify(envelope));
-const refuse = (problem: Problem): GateAnswer => ({ kind: 'refused', problem });
+export const toBytes = (envelope: unknown): Body => new TextEncoder().encode(JSON.stringify(envelope));
+export const refuse = (problem: Problem): GateAnswer => ({ kind: 'refused', problem });

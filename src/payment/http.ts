@@ -29,6 +29,10 @@ export const carriesPayment = (headers: Headers): boolean =>
 export const IDEMPOTENCY_HEADER = 'Idempotency-Key';
 const IDEMPOTENCY_KEY = /^[\x21-\x7e]{1,255}$/;
 
+export const API_KEY_HEADER = 'X-API-KEY';
+/** What the key has left, in atomic USDC units. */
+const CREDITS_HEADER = 'X-Credits-Remaining';
+
 /** Paid answers are for the payer alone, and every challenge is made for its moment. */
 const PRIVATE = 'private, no-store';
 
@@ -39,9 +43,16 @@ export async function payOverHttp(gate: Gate, { headers, body, ...call }: HttpCa
   if (idempotencyKey !== undefined && !IDEMPOTENCY_KEY.test(idempotencyKey)) return problemResponse(BAD_KEY);
   const parsed = readPayment(headers);
   if (parsed?.ok === false) return problemResponse(parsed.problem);
+  const apiKey = headers.get(API_KEY_HEADER);
   const input = body?.ok ? validate(call.operation, body.value) : body;
   return toHttp(
-    await gate.admit({ ...call, input, payment: parsed?.value, ...(idempotencyKey && { idempotencyKey }) }),
+    await gate.admit({
+      ...call,
+      input,
+      payment: parsed?.value,
+      ...(idempotencyKey && { idempotencyKey }),
+      ...(apiKey !== null && { apiKey }),
+    }),
     headers.has(V1_PAYMENT_HEADER),
   );
 }
@@ -68,6 +79,7 @@ function toHttp(answer: GateAnswer, v1: boolean): Response {
     headers.set('PAYMENT-RESPONSE', encodePaymentResponseHeader(answer.settlement));
     if (v1) headers.set(V1_RESPONSE_HEADER, encodePaymentResponseHeader(toV1Settlement(answer.settlement)));
   }
+  if (answer.kind === 'answered' && answer.credits !== undefined) headers.set(CREDITS_HEADER, answer.credits);
   if (answer.kind === 'answered') return new Response(answer.body, { headers });
   const { challenge, problem } = answer;
   if (challenge) headers.set('PAYMENT-REQUIRED', encodePaymentRequiredHeader(challenge));

@@ -14,7 +14,7 @@ export interface SealBinding {
 }
 
 /** What a MAC stands for; the same texts under two purposes give two MACs. */
-export type Purpose = 'request' | 'probe' | 'identifier' | 'answer' | 'store';
+export type Purpose = 'request' | 'call' | 'probe' | 'identifier' | 'answer' | 'store';
 
 export interface Sealer {
   /** HMAC-SHA-256, hex: equal texts are recognised, guessed ones cannot be tested. */

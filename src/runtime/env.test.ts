@@ -128,7 +128,9 @@ describe('settings of a real network', () => {
       HOST: '0.0.0.0',
       FACILITATOR_PRIVATE_KEY: `0x${'12'.repeat(32)}`,
     };
-    expect(parseSettings({ ...own, DATABASE_URL: 'file:/var/lib/x.db', CONFIRMATIONS: '12' }, IDS)).toMatchObject({
+    const more = { DATABASE_URL: 'file:/var/lib/x.db', CONFIRMATIONS: '12', KEY_PEPPER: 'ef'.repeat(32) };
+    expect(parseSettings({ ...own, ...more }, IDS)).toMatchObject({
+      KEY_PEPPER: new Uint8Array(32).fill(0xef),
       FACILITATOR_PRIVATE_KEY: own.FACILITATOR_PRIVATE_KEY,
       DATABASE_URL: '/var/lib/x.db',
       CONFIRMATIONS: 12,
@@ -158,6 +160,7 @@ describe('settings of a real network', () => {
     [{ PUBLIC_URL: 'context.example' }, 'PUBLIC_URL'],
     [{ STORE_SECRET: 'cd' }, 'STORE_SECRET'],
     [{ STORE_SECRET: 'zz'.repeat(32) }, 'STORE_SECRET'],
+    [{ KEY_PEPPER: 'cd'.repeat(33) }, 'KEY_PEPPER'],
     [{ RPC_URL: 'http://rpc.example' }, 'RPC_URL'],
     [{ RPC_URL: 'ws://127.0.0.1' }, 'RPC_URL'],
     [{ FACILITATOR_URL: 'http://facilitator.example' }, 'FACILITATOR_URL'],

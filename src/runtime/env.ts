@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { getAddress, isAddress, isHex, size, zeroAddress, type Address, type Hex } from 'viem';
 import { z } from 'zod';
 import { PRICE } from '../operation.ts';
+import { PEPPER_BYTES } from '../payment/api-keys.ts';
 import { BASE_SEPOLIA_USDC, BASE_USDC } from '../payment/networks.ts';
 import { STORE_SECRET_BYTES } from '../payment/seal.ts';
 import { fromHex } from '../provenance/canonical.ts';
@@ -70,11 +71,10 @@ function readPrivateKey(text: string): Hex | undefined {
   return isHex(hex) && hex.length === 2 + 2 * PRIVATE_KEY_BYTES && size(hex) === PRIVATE_KEY_BYTES ? hex : undefined;
 }
 
-function readStoreSecret(text: string): Uint8Array<ArrayBuffer> | undefined {
-  return /^[0-9a-f]+$/i.test(text) && text.length === 2 * STORE_SECRET_BYTES
-    ? Uint8Array.from(fromHex(text))
-    : undefined;
-}
+const readSecret =
+  (bytes: number) =>
+  (text: string): Uint8Array<ArrayBuffer> | undefined =>
+    /^[0-9a-f]+$/i.test(text) && text.length === 2 * bytes ? Uint8Array.from(fromHex(text)) : undefined;
 
 const FILE_PREFIX = 'file:';
 const readDatabaseUrl = (text: string): string | undefined =>
@@ -135,7 +135,9 @@ const remote = (operationIds: readonly string[]) =>
       readPublicUrl,
       'must be the https origin of this service, without path, port or IP address (or http on loopback)',
     ),
-    STORE_SECRET: field(readStoreSecret, 'must be 64 hex digits, kept secret and never changed'),
+    STORE_SECRET: field(readSecret(STORE_SECRET_BYTES), 'must be 64 hex digits, kept secret and never changed'),
+    /** API keys are in use where it is set. */
+    KEY_PEPPER: field(readSecret(PEPPER_BYTES), 'must be 64 hex digits, kept secret and never changed').optional(),
     RPC_URL: serviceUrl,
     /** As wallets count: 1 is the newest block. */
     CONFIRMATIONS: integer(1, 1_000).default(2),
@@ -180,6 +182,23 @@ export function parseSettings(env: Environment, operationIds: readonly string[])
     : take(local(operationIds).safeParse(given));
 }
 
+/** What the command `keys` needs of the service's environment. */
+const keyring = z.object({
+  NETWORK: z.enum(
+    ['base-sepolia', 'base'],
+    'must be base-sepolia or base; in local mode keys end with the service, and POST /local/keys makes one',
+  ),
+  ...remote([]).pick({ DATA_DIR: true, STORE_SECRET: true, DATABASE_URL: true }).shape,
+  KEY_PEPPER: remote([]).shape.KEY_PEPPER.unwrap(),
+});
+
+export type KeyringSettings = Omit<z.infer<typeof keyring>, 'DATABASE_URL'> & { DATABASE_URL: string };
+
+/** @throws SettingsError */
+export function parseKeyringSettings(env: Environment): KeyringSettings {
+  return withDatabase(take(keyring.safeParse(withoutEmpty(env))));
+}
+
 /** Sellers' payments go to these addresses only. */
 const readPayTos = (text: string): readonly Address[] | undefined => {
   const addresses = text.split(',').map((each) => readPayTo(each.trim()));
@@ -217,9 +236,13 @@ function parseRemote(given: Environment, operationIds: readonly string[]): Remot
   if (!url && !key) faults.push('FACILITATOR_URL: is required, or FACILITATOR_PRIVATE_KEY for one of your own');
   if (url && key) faults.push('FACILITATOR_URL: and FACILITATOR_PRIVATE_KEY exclude each other');
   if (headers && !url) faults.push('FACILITATOR_HEADERS: are for FACILITATOR_URL only');
-  const settings = take(parsed, faults);
-  return { ...settings, DATABASE_URL: settings.DATABASE_URL ?? join(settings.DATA_DIR, 'ledger.db') };
+  return withDatabase(take(parsed, faults));
 }
+
+const withDatabase = <T extends { DATA_DIR: string; DATABASE_URL?: string | undefined }>(settings: T) => ({
+  ...settings,
+  DATABASE_URL: settings.DATABASE_URL ?? join(settings.DATA_DIR, 'ledger.db'),
+});
 
 function take<T>(parsed: z.ZodSafeParseResult<T>, faults: readonly string[] = []): T {
   if (parsed.success && faults.length === 0) return parsed.data;

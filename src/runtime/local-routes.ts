@@ -1,8 +1,9 @@
-/** Routes of local mode only: practice money, and where the practice chain is. They answer loopback callers only. */
+/** Routes of local mode only: practice money, API keys, and where the practice chain is. They answer loopback callers only. */
 import type { Env, Hono } from 'hono';
 import { isAddress, zeroAddress } from 'viem';
 import { z } from 'zod';
 import { validate } from '../operations/validate.ts';
+import { CREDITS_EXPECTED, issueKey, parseCredits, type ApiKeys } from '../payment/api-keys.ts';
 import { BASE_SEPOLIA_USDC } from '../payment/networks.ts';
 import { problemResponse } from '../problem.ts';
 import { requireJsonBody } from '../surfaces/json-body.ts';
@@ -10,7 +11,7 @@ import { route } from '../surfaces/route.ts';
 import { isLoopbackHost } from './env.ts';
 import type { LocalChain } from './local-chain.ts';
 
-export const LOCAL_PATHS = { info: '/local/info', faucet: '/local/faucet' } as const;
+export const LOCAL_PATHS = { info: '/local/info', faucet: '/local/faucet', keys: '/local/keys' } as const;
 
 /** An address, or little more. */
 const BODY_LIMITS = { bytes: 1_024 };
@@ -22,10 +23,14 @@ const faucetInput = z.strictObject({
   address: z.string().refine((text) => isAddress(text, { strict: false }), 'must be an EVM address'),
 });
 
+const keysInput = z.strictObject({
+  credits: z.string().refine((text) => parseCredits(text) !== undefined, CREDITS_EXPECTED),
+});
+
 /** The contract mints to neither: it has blacklisted itself. */
 const REFUSED: readonly string[] = [zeroAddress, BASE_SEPOLIA_USDC.address.toLowerCase()];
 
-export function mountLocalRoutes<E extends Env>(app: Hono<E>, chain: LocalChain): void {
+export function mountLocalRoutes<E extends Env>(app: Hono<E>, chain: LocalChain, keys: ApiKeys): void {
   app.use('/local/*', async (c, next) => {
     if (isLocalCaller(c.req.raw.headers)) return next();
     return problemResponse({ code: 'forbidden_origin' });
@@ -44,6 +49,14 @@ export function mountLocalRoutes<E extends Env>(app: Hono<E>, chain: LocalChain)
     }
     const transaction = await chain.mint(address, FAUCET_AMOUNT);
     return c.json({ address, amount: String(FAUCET_AMOUNT), currency: 'practice USDC, atomic units', transaction });
+  });
+  route(app, 'POST', LOCAL_PATHS.keys, async (c) => {
+    const body = await requireJsonBody(c.req.raw, BODY_LIMITS);
+    const input = body.ok ? validate({ input: keysInput }, body.value) : body;
+    if (!input.ok) return problemResponse(input.problem);
+    const credits = parseCredits(input.value.credits) ?? 0n;
+    const issued = await issueKey(keys, { credits, now: new Date() });
+    return c.json({ ...issued, credits: String(credits) });
   });
 }
 

@@ -1,5 +1,6 @@
 /** Local mode: practice chain, in-process facilitator, a ledger that ends with them, and the app, on one loopback port. */
 import { operations } from '../operations/list.ts';
+import { createKeyMac, PEPPER_BYTES, type ApiKeys } from '../payment/api-keys.ts';
 import { createChainView } from '../payment/chain.ts';
 import { BASE_SEPOLIA, BASE_SEPOLIA_USDC } from '../payment/networks.ts';
 import { createSealer, STORE_SECRET_BYTES } from '../payment/seal.ts';
@@ -45,6 +46,10 @@ export async function startLocalService(settings: Settings, log: Log): Promise<L
 async function installationOn(chain: LocalChain, seed: Uint8Array): Promise<Installation> {
   const { rpcUrl, payTo, facilitatorKey: privateKey } = chain;
   const usdc = BASE_SEPOLIA_USDC;
+  // Like the chain, they end with this process.
+  const ledger = openSqliteLedger(':memory:');
+  const [secret, pepper] = [newSecret(STORE_SECRET_BYTES), newSecret(PEPPER_BYTES)];
+  const keys: ApiKeys = { accounts: ledger.accounts, macOf: await createKeyMac(pepper) };
   const network = { chain: BASE_SEPOLIA, rpcUrl };
   return {
     operations,
@@ -54,11 +59,13 @@ async function installationOn(chain: LocalChain, seed: Uint8Array): Promise<Inst
     environment: 'local',
     chain: createChainView({ ...network, usdc: usdc.address }),
     facilitator: createInProcessFacilitator({ ...network, privateKey, pollingIntervalMs: LOCAL_POLLING_INTERVAL_MS }),
-    // Like the chain, it ends with this process.
-    ledger: openSqliteLedger(':memory:'),
-    sealer: await createSealer(crypto.getRandomValues(new Uint8Array(STORE_SECRET_BYTES))),
+    ledger,
+    sealer: await createSealer(secret),
+    keys,
     usdc,
     payTo,
-    mount: (app) => mountLocalRoutes(app, chain),
+    mount: (app) => mountLocalRoutes(app, chain, keys),
   };
 }
+
+const newSecret = (bytes: number): Uint8Array<ArrayBuffer> => crypto.getRandomValues(new Uint8Array(bytes));

@@ -7,6 +7,7 @@ import { dirname } from 'node:path';
 import { HTTPFacilitatorClient, type FacilitatorClient } from '@x402/core/server';
 import type { Operation } from '../operation.ts';
 import { operations as allOperations } from '../operations/list.ts';
+import { createKeyMac, pepperMac } from '../payment/api-keys.ts';
 import { createChainView, readChainId } from '../payment/chain.ts';
 import { BASE, BASE_SEPOLIA, BASE_SEPOLIA_USDC, BASE_USDC } from '../payment/networks.ts';
 import { createSealer } from '../payment/seal.ts';
@@ -48,6 +49,9 @@ async function install(settings: RemoteSettings, operations: readonly Operation[
   }
   const sealer = await createSealer(settings.STORE_SECRET);
   mkdirSync(dirname(path), { recursive: true });
+  const { KEY_PEPPER: pepper } = settings;
+  const macOf = pepper && (await createKeyMac(pepper));
+  const ledger = openSqliteLedger(path, await sealer.mac('store'), macOf && (await pepperMac(macOf)));
   return {
     operations,
     seed: settings.SIGNING_KEY,
@@ -56,8 +60,9 @@ async function install(settings: RemoteSettings, operations: readonly Operation[
     chain: createChainView({ rpcUrl, chain, usdc: usdc.address, confirmations, patienceMs: confirmations * BLOCK_MS }),
     facilitator: facilitatorOf(settings),
     facilitatorTimeoutMs: settings.FACILITATOR_TIMEOUT_MS,
-    ledger: openSqliteLedger(path, await sealer.mac('store')),
+    ledger,
     sealer,
+    keys: macOf && { accounts: ledger.accounts, macOf },
     usdc,
     payTo,
   };

@@ -13,9 +13,11 @@ import type { Operation } from '../operation.ts';
 import type { AnswerIssuer } from '../operations/execute.ts';
 import { createMemoryLeaseStore } from '../operations/leases.ts';
 import { createContextFor } from '../operations/run-context.ts';
+import type { ApiKeys } from '../payment/api-keys.ts';
 import { createDiscovery } from '../payment/bazaar.ts';
 import type { ChainView } from '../payment/chain.ts';
 import { createGate } from '../payment/gate.ts';
+import { withApiKeys } from '../payment/keyed.ts';
 import { ROW_GRACE_SECONDS } from '../payment/ledger.ts';
 import type { Usdc } from '../payment/networks.ts';
 import { createOfferKey } from '../payment/offer-receipt.ts';
@@ -50,6 +52,8 @@ export interface Installation {
   readonly facilitatorTimeoutMs?: number;
   readonly ledger: SqliteLedger;
   readonly sealer: Sealer;
+  /** Absent where API keys are not in use. */
+  readonly keys: ApiKeys | undefined;
   readonly usdc: Usdc;
   readonly payTo: Address;
   readonly mount?: (app: ReturnType<typeof createApp>) => void;
@@ -120,7 +124,7 @@ async function serve(
     now: issuer.now,
     report: reportAlone,
   });
-  const gate = createGate({
+  const payGate = createGate({
     facilitator: installation.facilitator,
     ...(facilitatorTimeoutMs && { facilitatorTimeoutMs }),
     chain,
@@ -133,6 +137,13 @@ async function serve(
     usdc,
     payTo,
     identifierRequired: settings.PAYMENT_IDENTIFIER === 'required',
+    report,
+  });
+  const gate = withApiKeys(payGate, {
+    keys: installation.keys,
+    sealer: installation.sealer,
+    issuer,
+    contextFor,
     report,
   });
   const hono = createApp({
@@ -165,7 +176,11 @@ async function serve(
       const closed = await reconcileOpenRows(ledger, chain, reportAlone, stop);
       if (closed > 0) log('info', 'reconciled', { rows: closed });
     }),
-    everyNowAndThen(SWEEP_INTERVAL_MS, () => ledger.sweep(Date.now() / 1_000 - ROW_GRACE_SECONDS)),
+    everyNowAndThen(SWEEP_INTERVAL_MS, async () => {
+      const now = Date.now() / 1_000;
+      await ledger.sweep(now - ROW_GRACE_SECONDS);
+      await ledger.accounts.sweep(now);
+    }),
   ].map((round) => round((error) => reportAlone('round_failed', error)));
 
   let closing: Promise<void> | undefined;

@@ -7,7 +7,14 @@ import type { Context, Env, MiddlewareHandler } from 'hono';
 const LOCAL_PREFIX = '/local/';
 
 /** What x402 clients of both protocol versions read, beside the few that a page always sees. */
-const EXPOSED = ['PAYMENT-REQUIRED', 'PAYMENT-RESPONSE', 'X-PAYMENT-RESPONSE', 'Retry-After', 'X-Request-Id'];
+const EXPOSED = [
+  'PAYMENT-REQUIRED',
+  'PAYMENT-RESPONSE',
+  'X-PAYMENT-RESPONSE',
+  'X-Credits-Remaining',
+  'Retry-After',
+  'X-Request-Id',
+];
 /** What they send. The stock client puts a header of answers, Access-Control-Expose-Headers, on its request. */
 const ALLOWED = [
   'Content-Type',

@@ -15,6 +15,7 @@ import {
   encodeHeader,
   EXAMPLE,
   freshPayment,
+  newKey,
   newWallet,
   payWith,
   postJson,
@@ -36,6 +37,9 @@ const paid = async (body: unknown, path = '/api/v1/conversation-prune'): Promise
     ...PAGE,
     ...payWith(await freshPayment(service, undefined, service.url + path)),
   });
+
+const keyed = async (credits: bigint): Promise<Response> =>
+  postJson(service.endpoint, EXAMPLE, { ...PAGE, 'X-API-KEY': await newKey(service, credits) });
 
 /** Uses up a payment that brings only answers that are not charged. */
 async function exhausted(): Promise<Response> {
@@ -72,6 +76,7 @@ function expectOpen(response: Response): void {
     'PAYMENT-REQUIRED',
     'PAYMENT-RESPONSE',
     'X-PAYMENT-RESPONSE',
+    'X-Credits-Remaining',
     'Retry-After',
     'X-Request-Id',
   ]);
@@ -96,6 +101,9 @@ describe('every status', () => {
       PRIVATE,
       () => paid({ ...EXAMPLE, messages: [{ role: 'user' }], cacheBreakpoint: -1 }),
     ],
+    ['a keyed answer', 200, PRIVATE, () => keyed(1_000_000n)],
+    ['spent credits', 402, PRIVATE, () => keyed(0n)],
+    ['a wrong key', 401, 'no-store', () => postJson(service.endpoint, EXAMPLE, { ...PAGE, 'X-API-KEY': 'cek_1' })],
     ['the index', 200, 'public, max-age=60', () => get('/')],
     ['the DID document', 200, 'public, max-age=60', () => get('/.well-known/did.json')],
     ['a sample', 200, 'no-store', () => get('/api/v1/samples/count')],
@@ -153,7 +161,7 @@ describe('every status', () => {
     expectOpen(response);
   });
 
-  it('500, and 503 in both its kinds', async () => {
+  it('500, and 503 in all its kinds', async () => {
     const broken = await brokenApp();
     const cases: [number, Request][] = [
       [500, new Request('http://127.0.0.1/readyz')],
@@ -162,6 +170,7 @@ describe('every status', () => {
         503,
         new Request('http://127.0.0.1/api/v1/count', { method: 'POST', headers: payWith(await freshPayment(service)) }),
       ],
+      [503, new Request('http://127.0.0.1/api/v1/count', { method: 'POST', headers: { 'X-API-KEY': 'cek_1' } })],
     ];
     const codes: unknown[] = [];
     for (const [status, request] of cases) {
@@ -170,7 +179,7 @@ describe('every status', () => {
       expectOpen(response);
       codes.push(((await response.json()) as { code: string }).code);
     }
-    expect(codes).toEqual(['internal_error', 'facilitator_unavailable', 'settlement_unknown']);
+    expect(codes).toEqual(['internal_error', 'facilitator_unavailable', 'settlement_unknown', 'debit_unknown']);
   });
 });
 
@@ -251,10 +260,11 @@ async function brokenApp(): Promise<(request: Request) => Response | Promise<Res
   const dependencies: AppDependencies = {
     operations,
     gate: {
-      admit: async ({ payment }) => ({
-        kind: 'refused',
-        problem: { code: payment ? 'settlement_unknown' : 'facilitator_unavailable', retry_after_seconds: 2 },
-      }),
+      admit: async ({ payment, apiKey }) => {
+        if (apiKey !== undefined) throw new Error('broken');
+        const code = payment ? 'settlement_unknown' : 'facilitator_unavailable';
+        return { kind: 'refused', problem: { code, retry_after_seconds: 2 } };
+      },
       idle: async () => undefined,
     },
     chain: {

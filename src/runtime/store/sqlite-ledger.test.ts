@@ -100,13 +100,20 @@ describe('the file', () => {
   });
 
   it('of an older version is brought up to date, step by step', async () => {
-    // The only older one there is: an empty file, of version 0.
     const path = newPath();
-    const raw = new Database(path);
-    raw.exec('PRAGMA user_version = 0');
-    raw.close();
-    const ledger = openSqliteLedger(path);
+    new Database(path).close();
+    const ledger = openSqliteLedger(path, 's');
     expect(await ledger.reserve('k', claim, limits)).toEqual({ reserved: true, releases: 0 });
     ledger.close();
+    // What version 1 was: payments, and no API keys.
+    const raw = new Database(path);
+    raw.exec(
+      'DROP TABLE account; DROP TABLE keyed_call; ALTER TABLE owner DROP COLUMN pepper; PRAGMA user_version = 1',
+    );
+    raw.close();
+    const migrated = openSqliteLedger(path, 's', 'p');
+    expect(await migrated.find('k')).toMatchObject({ state: 'reserved', mac: claim.mac });
+    expect(await migrated.accounts.list()).toEqual([]);
+    migrated.close();
   });
 });

@@ -17,8 +17,12 @@ import {
   type Names,
   type RowState,
 } from '../../payment/ledger.ts';
+import type { Accounts } from '../../payment/accounts.ts';
+import { ACCOUNTS_SCHEMA, accountsOn, END_CALL_LEASES } from './sqlite-accounts.ts';
 
 export interface SqliteLedger extends Ledger {
+  /** Of API keys, in the same file. */
+  readonly accounts: Accounts;
   close(): void;
 }
 
@@ -53,6 +57,7 @@ const MIGRATIONS: readonly string[] = [
   CREATE INDEX payment_valid_before ON payment (valid_before);
   CREATE TABLE owner (secret TEXT NOT NULL) STRICT;
   CREATE INDEX payment_open ON payment (key) WHERE state IN ('computed', 'settling', 'unknown');`,
+  ACCOUNTS_SCHEMA,
 ];
 
 const IN_MEMORY = ':memory:';
@@ -62,9 +67,10 @@ const IN_MEMORY = ':memory:';
  *
  * @param path of the file, whose folder exists; `:memory:` for one that ends with the process.
  * @param secretMac stands for the secret that answers are sealed under.
- * @throws Error where the file is no ledger, of another version, or of another secret: no answer in it could be opened any more.
+ * @param pepperMac stands for the secret that API keys are known by, where they are in use.
+ * @throws Error where the file is no ledger, of another version, or of other secrets: no answer in it could be opened, or no key known.
  */
-export function openSqliteLedger(path: string, secretMac = ''): SqliteLedger {
+export function openSqliteLedger(path: string, secretMac = '', pepperMac?: string): SqliteLedger {
   const presence = path === IN_MEMORY ? undefined : new Database(`${path}.lock`, { timeout: 0 });
   const alone = presence === undefined || succeeds(() => presence.exec('BEGIN EXCLUSIVE'));
   if (presence && !alone) stay(presence);
@@ -76,10 +82,12 @@ export function openSqliteLedger(path: string, secretMac = ''): SqliteLedger {
       for (const setting of ['journal_mode = WAL', 'synchronous = FULL']) database.exec(`PRAGMA ${setting}`);
       migrate(database);
       database.exec(`UPDATE payment SET lease_until = 0 WHERE state = 'reserved'`);
+      database.exec(END_CALL_LEASES);
     }
     database.exec('PRAGMA synchronous = FULL');
     if (versionOf(database) !== MIGRATIONS.length) throw new Error(OTHER_VERSION);
     if (secretOf(database, secretMac) !== secretMac) throw new Error(OTHER_SECRET);
+    if (pepperMac !== undefined && pepperOf(database, pepperMac) !== pepperMac) throw new Error(OTHER_PEPPER);
   } catch (error) {
     database.close();
     leave(presence);
@@ -92,6 +100,7 @@ export function openSqliteLedger(path: string, secretMac = ''): SqliteLedger {
   const ledger = ledgerOn(database);
   return {
     ...ledger,
+    accounts: accountsOn(database),
     close: () => {
       database.close();
       leave(presence);
@@ -105,9 +114,19 @@ const OTHER_SECRET = 'STORE_SECRET: the ledger was written under another one, so
 
 /** Of the first who opened it. */
 function secretOf(database: Database.Database, secretMac: string): string | undefined {
-  database.prepare('INSERT INTO owner SELECT ? WHERE NOT EXISTS (SELECT * FROM owner)').run(secretMac);
+  database.prepare('INSERT INTO owner (secret) SELECT ? WHERE NOT EXISTS (SELECT * FROM owner)').run(secretMac);
   const [owner] = database.prepare('SELECT secret FROM owner').all() as { secret: string }[];
   return owner?.secret;
+}
+
+const OTHER_PEPPER =
+  'KEY_PEPPER: the API keys in the ledger were made under another one, so none of them would be known';
+
+/** Of the first who opened it with one. */
+function pepperOf(database: Database.Database, pepperMac: string): string | undefined {
+  database.prepare('UPDATE owner SET pepper = ? WHERE pepper IS NULL').run(pepperMac);
+  const [owner] = database.prepare('SELECT pepper FROM owner').all() as { pepper: string }[];
+  return owner?.pepper;
 }
 
 /** A shared lock for as long as this process lives; the kernel ends it on any death. Whoever gets the exclusive one is alone. */
