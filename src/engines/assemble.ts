@@ -23,7 +23,7 @@ import { reduceResults, resize } from './reduce.ts';
 import { selectTail, tailBudget } from './tail.ts';
 
 /** Raise it whenever the same request could give other bytes. */
-export const ASSEMBLE_VERSION = '1.0.0';
+export const ASSEMBLE_VERSION = '1.1.0';
 
 /** Null is absent everywhere. */
 export interface AssembleRequest {
@@ -175,7 +175,7 @@ export async function assemble(request: AssembleRequest, tools: AssembleTools): 
     const head = originals.slice(0, start);
     const bounds = { ...options, ...(summaryTokens !== undefined && { summary_tokens: summaryTokens }) };
     const summarize = () => summarizeHead(head, sum(originalSizes.slice(0, start)), bounds, tools);
-    const made = summarizer.deterministic ? await summarize() : await withLease(summarize);
+    const made = summarizer.deterministic || start === 0 ? await summarize() : await withLease(summarize);
     if (made?.status !== 'ok') return made && before;
     const { summary, tokens_before } = made;
     const opening = options.user_first ? openingBefore(messages, start) : undefined;

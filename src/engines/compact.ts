@@ -12,7 +12,7 @@ import type { Summarizer } from './summarizer.ts';
 import { selectTail, tailBudget } from './tail.ts';
 
 /** Raise it whenever the same request could give other bytes. */
-export const COMPACT_VERSION = '1.0.0';
+export const COMPACT_VERSION = '1.1.0';
 
 /** Null is absent everywhere. */
 export interface CompactRequest {

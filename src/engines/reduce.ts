@@ -2,6 +2,7 @@
  * The last resort of assemble: puts references in the place of function results, the largest first, until a request fits.
  * A reference says what was there, how long it was, and by which digest the original can be told. Pure.
  */
+import { isJsonObject } from '../json.ts';
 import { canonicalJson, sha256, toHex } from '../provenance/canonical.ts';
 import type { AgentMessage } from '../transcript/message.ts';
 import {
@@ -19,8 +20,7 @@ import { textContent } from './prune.ts';
 const PREVIEW_CODE_POINTS = 160;
 const RETRIEVAL_HINT = 'The whole result is in the session’s own transcript, under this function_call_id.';
 const PREFIX = '[function result reduced for context budget] ';
-/** What begins like a reference and is no longer than this is one already. */
-const REFERENCE_MAX_CHARS = 1_200;
+const REFERENCE_KIND = 'function_result_reference';
 
 export interface Reducible {
   readonly messages: readonly AgentMessage[];
@@ -110,13 +110,13 @@ async function reference({ block, result, function_id }: ResultPlace, tokens: nu
   const json = canonicalJson(result);
   const details = block === undefined ? result.details : undefined;
   const fields = {
-    kind: 'function_result_reference',
+    kind: REFERENCE_KIND,
     function_id: function_id ?? null,
     function_call_id: result.function_call_id,
     original_bytes: utf8Bytes(json),
     original_estimated_tokens: tokens,
     sha256: toHex(await sha256(json)),
-    preview: preview(resultText(result.content) || JSON.stringify(details ?? null)),
+    preview: preview(resultText(result.content) || (details === undefined ? '' : JSON.stringify(details))),
     retrieval_hint: RETRIEVAL_HINT,
   };
   const content = textContent(PREFIX + JSON.stringify(fields));
@@ -134,5 +134,19 @@ function preview(text: string): string {
 /** Whether a result was reduced before. */
 export function isReference({ result }: ResultPlace): boolean {
   const text = resultText(result.content);
-  return text.startsWith(PREFIX) && text.length <= REFERENCE_MAX_CHARS;
+  if (!text.startsWith(PREFIX)) return false;
+  const fields = parse(text.slice(PREFIX.length));
+  // A long preview would be content that hides behind the words of a reference.
+  return isJsonObject(fields) && fields['kind'] === REFERENCE_KIND && isShort(fields['preview']);
+}
+
+const isShort = (text: unknown): boolean =>
+  typeof text === 'string' && Array.from(text.slice(0, 2 * PREVIEW_CODE_POINTS + 2)).length <= PREVIEW_CODE_POINTS + 1;
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined; // no reference
+  }
 }

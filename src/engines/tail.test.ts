@@ -37,7 +37,14 @@ describe('the tail', () => {
     ['is the newest whole turn where nothing fits', plain, [9, 9, 9, 9, 9, 9], 2, 0, 4],
     ['is the newest whole turn where no split is safe', tools, [1, 1, 9, 9, 9, 99], 1, 5, 2],
     ['is carried by an older turn where the newest begins with results', answered, [9, 9, 9, 9, 9, 9], 2, 100, 2],
-    ['is the older turn where the newest that fits begins with results', answered, [9, 9, 99, 9, 9, 9], 1, 100, 2],
+    [
+      'begins at the call where its result begins the newest turn and the older turn does not fit',
+      answered,
+      [9, 9, 99, 9, 9, 9],
+      1,
+      100,
+      3,
+    ],
     [
       'cannot begin in a single turn that does not fit',
       [user('1'), assistant(call('x')), result('x', '')],

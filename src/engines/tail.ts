@@ -1,7 +1,6 @@
 /** Which newest messages compaction keeps as they are. It looks at sizes and structure only, and never parts a call from its result. Pure. */
 import type { AgentMessage } from '../transcript/message.ts';
 import { beginsTurn, placeResults, safeStarts } from '../transcript/results.ts';
-import { sum } from './meter.ts';
 
 const TAIL_SHARE_OF_USABLE = 1 / 4;
 const TAIL_MIN_TOKENS = 2_000;
@@ -13,7 +12,8 @@ export function tailBudget(usable: number): number {
 }
 
 /**
- * The index of the first message that stays: 0 where nothing can be left out, undefined where nothing is to stay (no turn is
+ * The index of the first message that stays: the longest tail that begins safely, fits and has no more turns than wanted, or
+ * else the newest turn that begins safely. 0 where nothing can be left out, undefined where nothing is to stay (no turn is
  * wanted, or there is none).
  *
  * @param messages without custom ones.
@@ -28,32 +28,15 @@ export function selectTail(
   const starts = messages.flatMap((message, index) => (beginsTurn(message) ? [index] : []));
   if (tailTurns === 0 || starts.length === 0) return undefined;
   const safe = safeStarts(messages, placeResults(messages));
-
-  /** The earliest safe start behind `start` from which everything up to `end` fits. */
-  const splitTurn = (start: number, end: number, tokens: number): number | undefined => {
-    let earliest: number | undefined;
-    let size = 0;
-    for (let index = end - 1; index > start; index -= 1) {
-      size += sizes[index] ?? 0;
-      if (size > tokens) break;
-      if (safe[index]) earliest = index;
-    }
-    return earliest;
-  };
-
+  const oldest = starts.at(-tailTurns) ?? starts[0] ?? 0;
+  // A turn that begins unsafely is carried by an older one.
+  const from = starts.findLast((start) => start <= oldest && safe[start]) ?? oldest;
   let first: number | undefined;
-  let left = budget;
-  let end = messages.length;
-  for (const start of starts.slice(-tailTurns).toReversed()) {
-    const size = sum(sizes.slice(start, end));
-    if (size > left) {
-      first = splitTurn(start, end, left) ?? first;
-      break;
-    }
-    // A turn that begins unsafely is carried by an older one, if that fits too.
-    if (safe[start]) first = start;
-    left -= size;
-    end = start;
+  let size = 0;
+  for (let index = messages.length - 1; index >= from; index -= 1) {
+    size += sizes[index] ?? 0;
+    if (size > budget) break;
+    if (safe[index]) first = index;
   }
   return first ?? starts.findLast((start) => start > 0 && safe[start]) ?? 0;
 }

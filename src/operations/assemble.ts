@@ -112,13 +112,17 @@ export const assemble = defineOperation({
     const model = resolveModelOr422(request.model, catalog, config);
     if ('problem' in model) return model;
     const estimator = await loadEstimator(request.model.id, request.options?.estimator);
+    let isLeased = false;
     const assembled = await assembleContext(request, {
       config,
       model,
       estimator,
       summarizer,
       pause,
-      withLease: async (work) => leases.hold(await leaseKeyOf(request), config.lease_ttl_secs, work),
+      withLease: async (work) => {
+        isLeased = true;
+        return leases.hold(await leaseKeyOf(request), config.lease_ttl_secs, work);
+      },
     });
     if (assembled.kind === 'overflow') {
       const { token_count, usable } = assembled;
@@ -135,15 +139,15 @@ export const assemble = defineOperation({
     const versionsUsed = {
       engine: `assemble/${ASSEMBLE_VERSION}`,
       ...estimator.versions,
-      ...(result.applied.compacted && {
+      ...((result.applied.compacted || isLeased) && {
         summarizer: summarizer.name,
-        lease: summarizer.deterministic ? 'none' : 'held',
+        lease: isLeased ? 'held' : 'none',
       }),
       config,
       model: modelVersions(model),
     };
-    const reproducible = summarizer.deterministic || !result.applied.compacted;
-    return { kind: 'answer', billable: true, reproducible, data: { ...result, versions: versionsUsed } };
+    // What a model was asked for may come out another time, whether or not it was used.
+    return { kind: 'answer', billable: true, reproducible: !isLeased, data: { ...result, versions: versionsUsed } };
   },
   example: {
     model: { id: 'gpt-5', limits: { context_window: 2000, max_output_tokens: 500 } },
