@@ -41,3 +41,16 @@ export function createInProcessFacilitator(options: FacilitatorOptions): Facilit
     getSupported: async () => facilitator.getSupported() as Awaited<ReturnType<FacilitatorClient['getSupported']>>,
   };
 }
+
+/**
+ * Whether a request was never sent, as no connection came about: its host has no address, or nobody there takes connections. A connection
+ * that was cut, or an answer that is late, proves nothing. A facilitator that passes a request on with a redirect is taken at its word.
+ */
+export function isUnconnected(error: unknown): boolean {
+  if (!(error instanceof Error)) return false;
+  // Of a host with several addresses, each one's failure.
+  if (error instanceof AggregateError) return error.errors.length > 0 && error.errors.every(isUnconnected);
+  const { code, syscall } = error as NodeJS.ErrnoException;
+  if (syscall === 'getaddrinfo' || code === 'UND_ERR_CONNECT_TIMEOUT') return true;
+  return syscall === 'connect' || isUnconnected(error.cause);
+}
