@@ -6,6 +6,7 @@ import { ExactEvmScheme } from '@x402/evm/exact/facilitator';
 import { createWalletClient, http, nonceManager, publicActions, type Chain, type Hex } from 'viem';
 import { privateKeyToAccount } from 'viem/accounts';
 import { RPC_PATIENCE } from '../payment/chain.ts';
+import { receiptOf } from './receipt.ts';
 
 export interface FacilitatorOptions {
   readonly chain: Chain;
@@ -28,6 +29,7 @@ export function createInProcessFacilitator(options: FacilitatorOptions): Facilit
   const signer = toFacilitatorEvmSigner({
     ...client,
     address: account.address,
+    waitForTransactionReceipt: ({ hash, timeout }) => receiptOf(client, hash, options.pollingIntervalMs, timeout),
     // The same call; only the two packages' types disagree on optional members.
     verifyTypedData: (message) => client.verifyTypedData(message as Parameters<typeof client.verifyTypedData>[0]),
   });
