@@ -87,13 +87,16 @@ export async function startRemote(
 
 export interface PaidCall {
   readonly body: unknown;
-  readonly targetTokens: number;
   readonly nonce: string;
   readonly payer: Address;
   readonly headers: Record<string, string>;
   /** What has left the payer's wallet, in prices. */
   charges(): Promise<number>;
   send(endpoint: string): Promise<Answer>;
+}
+
+export interface PruneCall extends PaidCall {
+  readonly targetTokens: number;
 }
 
 export interface Answer {
@@ -118,30 +121,40 @@ export async function answerOf(response: Response): Promise<Answer> {
   };
 }
 
-const FUNDS = 3n * PRICE;
-
-/** A wallet of its own and a signed payment for a request of its own, told apart by `targetTokens`. */
+/** Of `conversation-prune`, told apart by `targetTokens`. */
 export async function newPaidCall(
   chain: LocalChain,
   endpoint: string,
   targetTokens: number,
   headers: Record<string, string> = {},
+): Promise<PruneCall> {
+  const body = { ...EXAMPLE, targetTokens };
+  return { ...(await newCallOf(chain, endpoint, { body, price: PRICE, headers })), targetTokens };
+}
+
+/** What a payer can spend: a second charge would go through. */
+const FUNDS_IN_PRICES = 3n;
+
+/** A wallet of its own and a signed payment for the operation behind `endpoint`. */
+export async function newCallOf(
+  chain: LocalChain,
+  endpoint: string,
+  { body, price, headers = {} }: { body: unknown; price: bigint; headers?: Record<string, string> },
 ): Promise<PaidCall> {
   const account = privateKeyToAccount(generatePrivateKey());
-  await chain.mint(account.address, FUNDS);
+  const funds = FUNDS_IN_PRICES * price;
+  await chain.mint(account.address, funds);
   const client = new x402HTTPClient(new x402Client().register('eip155:*', new ExactEvmScheme(account)));
   const required = (await (await fetch(endpoint, { method: 'POST' })).json()) as PaymentRequired;
   const payment = encodeHeader(await client.createPaymentPayload(required));
   const { authorization } = decodeHeader(payment).payload as { authorization: { nonce: string } };
-  const body = { ...EXAMPLE, targetTokens };
   const paid = { ...headers, 'PAYMENT-SIGNATURE': payment };
   return {
     body,
-    targetTokens,
     nonce: authorization.nonce,
     payer: account.address,
     headers: paid,
-    charges: async () => Number((FUNDS - (await balanceOf(chain, account.address))) / PRICE),
+    charges: async () => Number(funds - (await balanceOf(chain, account.address))) / Number(price),
     send: async (to) => answerOf(await postJson(to, body, paid)),
   };
 }
