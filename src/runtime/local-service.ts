@@ -20,15 +20,16 @@ export interface LocalService extends Service {
 /**
  * Boots everything and resolves when paid calls can be served.
  *
+ * @param ledgerPath where somebody wants to look into the ledger; it is of no use later, as the chain ends with this process.
  * @throws LocalChainMissing where the optional packages are not installed; see also `startService`.
  */
-export async function startLocalService(settings: Settings, log: Log): Promise<LocalService> {
+export async function startLocalService(settings: Settings, log: Log, ledgerPath = ':memory:'): Promise<LocalService> {
   if (settings.NETWORK !== 'local') throw new TypeError('these settings are not for local mode');
   const booted: { chain?: LocalChain } = {};
   const install = async (): Promise<Installation> => {
     const seed = settings.SIGNING_KEY ?? (await loadOrCreateSeed(settings.DATA_DIR));
     const chain = (booted.chain = await startLocalChain());
-    return installationOn(chain, seed);
+    return installationOn(chain, seed, ledgerPath);
   };
   try {
     const service = await startService(install, settings, log);
@@ -42,7 +43,7 @@ export async function startLocalService(settings: Settings, log: Log): Promise<L
   }
 }
 
-async function installationOn(chain: LocalChain, seed: Uint8Array): Promise<Installation> {
+async function installationOn(chain: LocalChain, seed: Uint8Array, ledgerPath: string): Promise<Installation> {
   const { rpcUrl, payTo, facilitatorKey: privateKey } = chain;
   const usdc = BASE_SEPOLIA_USDC;
   const network = { chain: BASE_SEPOLIA, rpcUrl };
@@ -55,7 +56,7 @@ async function installationOn(chain: LocalChain, seed: Uint8Array): Promise<Inst
     chain: createChainView({ ...network, usdc: usdc.address }),
     facilitator: createInProcessFacilitator({ ...network, privateKey, pollingIntervalMs: LOCAL_POLLING_INTERVAL_MS }),
     // Like the chain, it ends with this process.
-    ledger: openSqliteLedger(':memory:'),
+    ledger: openSqliteLedger(ledgerPath),
     sealer: await createSealer(crypto.getRandomValues(new Uint8Array(STORE_SECRET_BYTES))),
     usdc,
     payTo,

@@ -23,9 +23,9 @@ beforeAll(async () => {
   env = folder.env({ FACILITATOR_URL: facilitator.url, FACILITATOR_TIMEOUT_MS: '1500' });
 });
 afterAll(async () => {
+  await folder.remove();
   await facilitator.stop();
   await chain.stop();
-  await folder.remove();
 });
 
 const MOVED: readonly Moved[] = ['before', 'never', 'later'];

@@ -1,4 +1,5 @@
 /** Helpers: settings of remote mode over a chain that the test owns, wallets on it, and a look into the ledger's file. */
+import { existsSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -16,6 +17,7 @@ import type { LocalChain } from '../../src/runtime/local-chain.ts';
 import { startRemoteService } from '../../src/runtime/remote-service.ts';
 import type { Service } from '../../src/runtime/service.ts';
 import { operationPath } from '../../src/surfaces/links.ts';
+import { expectBalance, settledIn, type Books } from '../books.ts';
 import { balanceOf, decodeHeader, encodeHeader, EXAMPLE, postJson, PRICE } from '../service.ts';
 
 export interface RemoteFolder {
@@ -24,12 +26,18 @@ export interface RemoteFolder {
   env(more: Readonly<Record<string, string>>): Record<string, string>;
   /** State of each payment's row, by nonce, as another process would find it. */
   states(): ReadonlyMap<string, string>;
+  /** Before the chain stops. Rejects if what the payee has got meanwhile is not what the settled rows say. */
   remove(): Promise<void>;
 }
 
 export async function remoteFolder(chain: LocalChain): Promise<RemoteFolder> {
   const folder = await mkdtemp(join(tmpdir(), 'context-evidence-kit-remote-'));
   const databasePath = join(folder, 'ledger.db');
+  const before = await balanceOf(chain, chain.payTo);
+  const read = async (): Promise<Books> => ({
+    received: (await balanceOf(chain, chain.payTo)) - before,
+    settled: settledIn(databasePath),
+  });
   return {
     databasePath,
     env: (more) => ({
@@ -52,7 +60,13 @@ export async function remoteFolder(chain: LocalChain): Promise<RemoteFolder> {
       database.close();
       return new Map(rows.map(({ nonce, state }) => [nonce, state]));
     },
-    remove: () => rm(folder, { recursive: true }),
+    remove: async () => {
+      try {
+        if (existsSync(databasePath)) await expectBalance(read);
+      } finally {
+        await rm(folder, { recursive: true });
+      }
+    },
   };
 }
 
