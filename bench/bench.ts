@@ -4,6 +4,7 @@
 const benches: Readonly<Record<string, () => Promise<void>>> = {
   call: async () => (await import('./call.ts')).benchCall(),
   tokenizer: async () => (await import('./tokenizer.ts')).benchTokenizer(),
+  payment: async () => (await import('./payment.ts')).benchPayment(),
   engines: async () => (await import('./engines.ts')).benchEngines(),
   fidelity: async () => (await import('./fidelity.ts')).benchFidelity(),
 };

@@ -13,15 +13,21 @@ import { conversationPrune } from '../src/operations/conversation-prune.ts';
 import { operations } from '../src/operations/list.ts';
 import { BASE_SEPOLIA } from '../src/payment/networks.ts';
 import { parseSettings } from '../src/runtime/env.ts';
+import type { Log } from '../src/runtime/log.ts';
 import type { LocalChain } from '../src/runtime/local-chain.ts';
 import { startLocalService, type LocalService } from '../src/runtime/local-service.ts';
 import { operationPath } from '../src/surfaces/links.ts';
+import { answeredBy, expectBalance, openBooks, settledIn, type Books } from './books.ts';
 
 export interface TestService extends LocalService {
   /** Where `EXAMPLE` goes. */
   readonly endpoint: string;
   /** Events that the service logged as errors. */
   readonly errors: string[];
+  /** To be told where a test has had units of USDC paid past the service. */
+  paidOutside(units: bigint): void;
+  /** Rejects if the money does not add up: the payee's on the chain, the settled rows', and that of the paid answers. */
+  close(): Promise<void>;
 }
 
 export async function startTestService(env: Record<string, string> = {}): Promise<TestService> {
@@ -31,16 +37,29 @@ export async function startTestService(env: Record<string, string> = {}): Promis
     { PORT: '0', DATA_DIR: dataDir, ...env },
     operations.map(({ id }) => id),
   );
-  const service = await startLocalService(settings, (level, event) => {
-    if (level === 'error') errors.push(event);
+  const log: Log = (level, event) => void (level === 'error' && errors.push(event));
+  const ledgerPath = join(dataDir, 'ledger.db');
+  const service = await startLocalService(settings, log, ledgerPath);
+  openBooks(service.url);
+  let outside = 0n;
+  const prices = new Map(operations.map((each) => [operationPath(each), settings.PRICES[each.id] ?? each.price]));
+  const read = async (): Promise<Books> => ({
+    received: (await balanceOf(service.chain, service.chain.payTo)) - outside,
+    settled: settledIn(ledgerPath),
+    answered: answeredBy(service.url, (path) => BigInt(prices.get(path) ?? 0)),
   });
   return {
     ...service,
     endpoint: service.url + operationPath(conversationPrune),
     errors,
+    paidOutside: (units) => void (outside += units),
     close: async () => {
-      await service.close();
-      await rm(dataDir, { recursive: true });
+      try {
+        await expectBalance(read);
+      } finally {
+        await service.close();
+        await rm(dataDir, { recursive: true });
+      }
     },
   };
 }

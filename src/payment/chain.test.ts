@@ -15,7 +15,8 @@ import {
 } from 'viem';
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { startLocalChain, type LocalChain } from '../runtime/local-chain.ts';
+import { LOCAL_POLLING_INTERVAL_MS, startLocalChain, type LocalChain } from '../runtime/local-chain.ts';
+import { receiptOf } from '../runtime/receipt.ts';
 import { createChainView, type ChainView } from './chain.ts';
 import { BASE_SEPOLIA, BASE_SEPOLIA_USDC } from './networks.ts';
 import type { SignedTransfer } from './payload.ts';
@@ -53,7 +54,7 @@ async function send(address: Address, data: Hex): Promise<Hex> {
   const account = privateKeyToAccount(chain.facilitatorKey);
   const connection = { chain: BASE_SEPOLIA, transport: http(chain.rpcUrl), pollingInterval: 10 };
   const hash = await createWalletClient({ ...connection, account }).sendTransaction({ to: address, data });
-  const receipt = await createPublicClient(connection).waitForTransactionReceipt({ hash });
+  const receipt = await receiptOf(createPublicClient(connection), hash, LOCAL_POLLING_INTERVAL_MS);
   expect(receipt.status).toBe('success');
   return hash;
 }

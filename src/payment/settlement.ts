@@ -68,7 +68,7 @@ export function heedful(facilitator: FacilitatorClient): FacilitatorClient {
       try {
         return await facilitator.verify(...call);
       } catch (error) {
-        if (!(error instanceof VerifyError) || error.statusCode >= SERVER_ERROR) throw error;
+        if (!(error instanceof VerifyError) || !isAnswer(error)) throw error;
         const { invalidReason, payer } = error;
         return { isValid: false, ...(invalidReason && { invalidReason }), ...(payer && { payer }) };
       }
@@ -86,8 +86,12 @@ export function heedful(facilitator: FacilitatorClient): FacilitatorClient {
 
 const SERVER_ERROR = 500;
 
+/** Whether what the SDK has thrown is a facilitator's answer, which is no, and not the lack of one. */
+export const isAnswer = (error: unknown): boolean =>
+  (error instanceof VerifyError || error instanceof SettleError) && error.statusCode < SERVER_ERROR;
+
 function refusalOf(error: unknown): SettleResponse {
-  if (!(error instanceof SettleError) || error.statusCode >= SERVER_ERROR) throw error;
+  if (!(error instanceof SettleError) || !isAnswer(error)) throw error;
   const { errorReason, transaction, network } = error;
   return { success: false, transaction, network, ...(errorReason && { errorReason }) };
 }

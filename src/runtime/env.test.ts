@@ -100,6 +100,8 @@ describe('settings', () => {
   });
 });
 
+const A = 'https://facilitator.example';
+const B = 'https://other.example/x402';
 const REMOTE = {
   NETWORK: 'base-sepolia',
   PAY_TO: '0x209693Bc6afc0C5328bA36FaF03C514EF312287C',
@@ -107,7 +109,7 @@ const REMOTE = {
   SIGNING_KEY: 'ab'.repeat(32),
   STORE_SECRET: 'cd'.repeat(32),
   RPC_URL: 'https://rpc.example/v2/key',
-  FACILITATOR_URL: 'https://facilitator.example',
+  FACILITATOR_URL: A,
 };
 
 describe('settings of a real network', () => {
@@ -118,7 +120,7 @@ describe('settings of a real network', () => {
       STORE_SECRET: new Uint8Array(32).fill(0xcd),
       CONFIRMATIONS: 2,
       FACILITATOR_TIMEOUT_MS: 15_000,
-      FACILITATOR_HEADERS: {},
+      FACILITATORS: [{ kind: 'url', url: REMOTE.FACILITATOR_URL, headers: {} }],
       DATABASE_URL: 'data/ledger.db',
     });
     const { FACILITATOR_URL: _, ...withoutFacilitator } = REMOTE;
@@ -131,10 +133,37 @@ describe('settings of a real network', () => {
     const more = { DATABASE_URL: 'file:/var/lib/x.db', CONFIRMATIONS: '12', KEY_PEPPER: 'ef'.repeat(32) };
     expect(parseSettings({ ...own, ...more }, IDS)).toMatchObject({
       KEY_PEPPER: new Uint8Array(32).fill(0xef),
-      FACILITATOR_PRIVATE_KEY: own.FACILITATOR_PRIVATE_KEY,
+      FACILITATORS: [{ kind: 'self', privateKey: own.FACILITATOR_PRIVATE_KEY }],
       DATABASE_URL: '/var/lib/x.db',
       CONFIRMATIONS: 12,
     });
+  });
+
+  it('name several facilitators in their order, each with its own headers', () => {
+    const privateKey = `0x${'12'.repeat(32)}`;
+    const all = {
+      ...REMOTE,
+      FACILITATOR_URL: `${A}, ${B}`,
+      FACILITATOR_HEADERS: `{"${B}":{"Authorization":"x"}}`,
+      FACILITATOR_PRIVATE_KEY: privateKey,
+    };
+    const urls = [
+      { kind: 'url', url: A, headers: {} },
+      { kind: 'url', url: B, headers: { Authorization: 'x' } },
+    ];
+    const own = { kind: 'self', privateKey };
+    const orders: [string, unknown[]][] = [
+      ['', [...urls, own]],
+      ['url,self', [...urls, own]],
+      ['self, url', [own, ...urls]],
+      ['url', urls],
+      ['self', [own]],
+    ];
+    for (const [FACILITATORS, expected] of orders) {
+      expect(parseSettings({ ...all, FACILITATORS }, IDS)).toMatchObject({ FACILITATORS: expected });
+    }
+    const one = { ...REMOTE, FACILITATOR_HEADERS: '{"Authorization":"x"}' };
+    expect(parseSettings(one, IDS)).toMatchObject({ FACILITATORS: [{ url: A, headers: { Authorization: 'x' } }] });
   });
 
   it('lack nothing without being told so, all at once', () => {
@@ -164,7 +193,15 @@ describe('settings of a real network', () => {
     [{ RPC_URL: 'http://rpc.example' }, 'RPC_URL'],
     [{ RPC_URL: 'ws://127.0.0.1' }, 'RPC_URL'],
     [{ FACILITATOR_URL: 'http://facilitator.example' }, 'FACILITATOR_URL'],
-    [{ FACILITATOR_PRIVATE_KEY: '12'.repeat(32) }, 'FACILITATOR_URL'],
+    [{ FACILITATOR_URL: `${A},${A}` }, 'FACILITATOR_URL'],
+    [{ FACILITATOR_URL: `${A},` }, 'FACILITATOR_URL'],
+    [{ FACILITATORS: 'self' }, 'FACILITATORS'],
+    [{ FACILITATORS: 'url,url' }, 'FACILITATORS'],
+    [{ FACILITATORS: 'other' }, 'FACILITATORS'],
+    [{ FACILITATORS: 'url', FACILITATOR_URL: '', FACILITATOR_PRIVATE_KEY: '12'.repeat(32) }, 'FACILITATORS'],
+    [{ FACILITATOR_URL: `${A},${B}`, FACILITATOR_HEADERS: '{"Authorization":"x"}' }, 'FACILITATOR_HEADERS'],
+    [{ FACILITATOR_HEADERS: `{"${B}":{"Authorization":"x"}}` }, 'FACILITATOR_HEADERS'],
+    [{ FACILITATOR_HEADERS: `{"${A}":{"Authorization":"x"},"Authorization":"y"}` }, 'FACILITATOR_HEADERS'],
     [{ FACILITATOR_PRIVATE_KEY: '12', FACILITATOR_URL: '' }, 'FACILITATOR_PRIVATE_KEY'],
     [
       { FACILITATOR_PRIVATE_KEY: '12'.repeat(32), FACILITATOR_HEADERS: '{}', FACILITATOR_URL: '' },

@@ -80,6 +80,20 @@ const FILE_PREFIX = 'file:';
 const readDatabaseUrl = (text: string): string | undefined =>
   text.startsWith(FILE_PREFIX) && text.length > FILE_PREFIX.length ? text.slice(FILE_PREFIX.length) : undefined;
 
+/** Settings that name more than one thing have commas between them. */
+const listOf =
+  <T>(read: (text: string) => T | undefined) =>
+  (text: string): readonly T[] | undefined => {
+    const values = text.split(',').map((each) => read(each.trim()));
+    const known = values.filter((each) => each !== undefined);
+    return known.length === values.length && new Set(known).size === known.length ? known : undefined;
+  };
+
+const readFacilitatorKind = (text: string): 'url' | 'self' | undefined =>
+  text === 'url' || text === 'self' ? text : undefined;
+
+const headers = z.record(z.string(), z.string());
+
 const signingKey = field(
   parseSigningKey,
   'must be 64 hex digits or a secretKeyMultibase (z3u2...); `context-evidence-kit keygen` prints both',
@@ -141,11 +155,17 @@ const remote = (operationIds: readonly string[]) =>
     RPC_URL: serviceUrl,
     /** As wallets count: 1 is the newest block. */
     CONFIRMATIONS: integer(1, 1_000).default(2),
-    FACILITATOR_URL: serviceUrl.optional(),
+    /** In the order in which they are asked. */
+    FACILITATOR_URL: field(
+      listOf(readServiceUrl),
+      'must be an https URL, or http on loopback; or several different ones, with commas between them',
+    ).optional(),
     FACILITATOR_HEADERS: field(
-      jsonOf(z.record(z.string(), z.string())),
-      'must be JSON like {"Authorization":"Bearer ..."}',
+      jsonOf(z.union([headers, z.record(z.string(), headers)])),
+      'must be JSON like {"Authorization":"Bearer ..."}, or with several URLs {"https://...":{"Authorization":"Bearer ..."}}',
     ).default({}),
+    /** Which are asked first, those of FACILITATOR_URL or that of FACILITATOR_PRIVATE_KEY; one that is not named is not asked. */
+    FACILITATORS: field(listOf(readFacilitatorKind), 'must be url, self, or both with a comma between them').optional(),
     FACILITATOR_TIMEOUT_MS: integer(100, 120_000).default(15_000),
     FACILITATOR_PRIVATE_KEY: field(readPrivateKey, 'must be 64 hex digits').optional(),
     /** Path of the ledger; one PAY_TO belongs to one ledger. */
@@ -153,7 +173,18 @@ const remote = (operationIds: readonly string[]) =>
   });
 
 export type LocalSettings = z.infer<ReturnType<typeof local>>;
-export type RemoteSettings = Omit<z.infer<ReturnType<typeof remote>>, 'DATABASE_URL'> & { DATABASE_URL: string };
+/** One that is asked, over HTTP or in this process. */
+export type FacilitatorSetting =
+  | { readonly kind: 'url'; readonly url: string; readonly headers: Readonly<Record<string, string>> }
+  | { readonly kind: 'self'; readonly privateKey: Hex };
+
+type GivenRemote = z.infer<ReturnType<typeof remote>>;
+type FacilitatorNames = 'FACILITATOR_URL' | 'FACILITATOR_HEADERS' | 'FACILITATOR_PRIVATE_KEY' | 'FACILITATORS';
+export type RemoteSettings = Omit<GivenRemote, 'DATABASE_URL' | FacilitatorNames> & {
+  readonly DATABASE_URL: string;
+  /** At least one, in the order in which they are asked. */
+  readonly FACILITATORS: readonly FacilitatorSetting[];
+};
 export type Settings = LocalSettings | RemoteSettings;
 
 /** Everything that is wrong with the settings, one line each. */
@@ -199,12 +230,6 @@ export function parseKeyringSettings(env: Environment): KeyringSettings {
   return withDatabase(take(keyring.safeParse(withoutEmpty(env))));
 }
 
-/** Sellers' payments go to these addresses only. */
-const readPayTos = (text: string): readonly Address[] | undefined => {
-  const addresses = text.split(',').map((each) => readPayTo(each.trim()));
-  return addresses.every((each) => each !== undefined) ? addresses : undefined;
-};
-
 const TOKEN_MIN_CHARS = 32;
 
 const facilitator = z.object({
@@ -218,7 +243,8 @@ const facilitator = z.object({
     (text) => (text.length >= TOKEN_MIN_CHARS ? text : undefined),
     `must have at least ${TOKEN_MIN_CHARS} characters; sellers send it as Bearer token`,
   ),
-  FACILITATOR_PAY_TO: field(readPayTos, 'must be addresses with their EIP-55 checksum, separated by commas'),
+  /** Sellers' payments go to these addresses only. */
+  FACILITATOR_PAY_TO: field(listOf(readPayTo), 'must be addresses with their EIP-55 checksum, separated by commas'),
   LOG_LEVEL: z.enum(['silent', 'error', 'info'], 'must be silent, error or info').default('info'),
 });
 
@@ -231,12 +257,44 @@ export function parseFacilitatorSettings(env: Environment): FacilitatorSettings 
 
 function parseRemote(given: Environment, operationIds: readonly string[]): RemoteSettings {
   const parsed = remote(operationIds).safeParse(given);
-  const { FACILITATOR_URL: url, FACILITATOR_PRIVATE_KEY: key, FACILITATOR_HEADERS: headers } = given;
+  const { FACILITATOR_URL: url, FACILITATOR_PRIVATE_KEY: key, FACILITATOR_HEADERS: headersGiven } = given;
   const faults: string[] = [];
   if (!url && !key) faults.push('FACILITATOR_URL: is required, or FACILITATOR_PRIVATE_KEY for one of your own');
-  if (url && key) faults.push('FACILITATOR_URL: and FACILITATOR_PRIVATE_KEY exclude each other');
-  if (headers && !url) faults.push('FACILITATOR_HEADERS: are for FACILITATOR_URL only');
-  return withDatabase(take(parsed, faults));
+  if (headersGiven && !url) faults.push('FACILITATOR_HEADERS: are for FACILITATOR_URL only');
+  if (parsed.success) faults.push(...contradictions(parsed.data));
+  const settings = withDatabase(take(parsed, faults));
+  return { ...settings, FACILITATORS: facilitatorsOf(settings) };
+}
+
+/** What each of the facilitators' settings allows, and all of them together do not. */
+function contradictions(settings: GivenRemote): string[] {
+  const { FACILITATOR_URL: urls = [], FACILITATOR_HEADERS: given, FACILITATOR_PRIVATE_KEY: key } = settings;
+  const { FACILITATORS: order = [] } = settings;
+  const faults: string[] = [];
+  if (order.includes('url') && urls.length === 0)
+    faults.push('FACILITATORS: names url, and FACILITATOR_URL is not set');
+  if (order.includes('self') && !key) faults.push('FACILITATORS: names self, and FACILITATOR_PRIVATE_KEY is not set');
+  // What is a secret for one of them must not be told to another.
+  const named = Object.keys(given);
+  const misdirected = isByUrl(given) ? named.some((name) => !urls.includes(name)) : named.length > 0 && urls.length > 1;
+  if (urls.length > 0 && misdirected) {
+    faults.push('FACILITATOR_HEADERS: must say for which one of FACILITATOR_URL they are, {"https://...":{...}}');
+  }
+  return faults;
+}
+
+type Headers = z.infer<typeof headers>;
+const isByUrl = (given: Headers | Record<string, Headers>): given is Record<string, Headers> =>
+  Object.values(given).some((value) => typeof value === 'object');
+
+function facilitatorsOf(settings: GivenRemote): readonly FacilitatorSetting[] {
+  const { FACILITATOR_URL: urls = [], FACILITATOR_HEADERS: given, FACILITATOR_PRIVATE_KEY: privateKey } = settings;
+  const remotes = urls.map(
+    (url) => ({ kind: 'url', url, headers: (isByUrl(given) ? given[url] : given) ?? {} }) as const,
+  );
+  const own = privateKey === undefined ? [] : [{ kind: 'self', privateKey } as const];
+  const { FACILITATORS: order = ['url', 'self'] } = settings;
+  return order.flatMap<FacilitatorSetting>((kind) => (kind === 'url' ? remotes : own));
 }
 
 const withDatabase = <T extends { DATA_DIR: string; DATABASE_URL?: string | undefined }>(settings: T) => ({

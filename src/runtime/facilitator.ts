@@ -6,6 +6,7 @@ import { ExactEvmScheme } from '@x402/evm/exact/facilitator';
 import { createWalletClient, http, nonceManager, publicActions, type Chain, type Hex } from 'viem';
 import { privateKeyToAccount } from 'viem/accounts';
 import { RPC_PATIENCE } from '../payment/chain.ts';
+import { receiptOf } from './receipt.ts';
 
 export interface FacilitatorOptions {
   readonly chain: Chain;
@@ -28,6 +29,7 @@ export function createInProcessFacilitator(options: FacilitatorOptions): Facilit
   const signer = toFacilitatorEvmSigner({
     ...client,
     address: account.address,
+    waitForTransactionReceipt: ({ hash, timeout }) => receiptOf(client, hash, options.pollingIntervalMs, timeout),
     // The same call; only the two packages' types disagree on optional members.
     verifyTypedData: (message) => client.verifyTypedData(message as Parameters<typeof client.verifyTypedData>[0]),
   });
@@ -40,4 +42,17 @@ export function createInProcessFacilitator(options: FacilitatorOptions): Facilit
     settle: (payload, requirements) => facilitator.settle(payload, requirements),
     getSupported: async () => facilitator.getSupported() as Awaited<ReturnType<FacilitatorClient['getSupported']>>,
   };
+}
+
+/**
+ * Whether a request was never sent, as no connection came about: its host has no address, or nobody there takes connections. A connection
+ * that was cut, or an answer that is late, proves nothing. A facilitator that passes a request on with a redirect is taken at its word.
+ */
+export function isUnconnected(error: unknown): boolean {
+  if (!(error instanceof Error)) return false;
+  // Of a host with several addresses, each one's failure.
+  if (error instanceof AggregateError) return error.errors.length > 0 && error.errors.every(isUnconnected);
+  const { code, syscall } = error as NodeJS.ErrnoException;
+  if (syscall === 'getaddrinfo' || code === 'UND_ERR_CONNECT_TIMEOUT') return true;
+  return syscall === 'connect' || isUnconnected(error.cause);
 }

@@ -25,6 +25,7 @@ import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts';
 
 import { PRICE_DECIMALS } from '../operation.ts';
 import { BASE_SEPOLIA, BASE_SEPOLIA_USDC } from '../payment/networks.ts';
+import { receiptOf } from './receipt.ts';
 
 export interface LocalChain {
   readonly rpcUrl: string;
@@ -180,7 +181,7 @@ async function deployUsdc(
   const send = async (functionName: string, args: readonly unknown[]): Promise<Hex> => {
     const data = encodeFunctionData({ abi: token.abi, functionName, args });
     const hash = await wallet.sendTransaction({ to: usdc, data });
-    const receipt = await reader.waitForTransactionReceipt({ hash });
+    const receipt = await receiptOf(reader, hash, LOCAL_POLLING_INTERVAL_MS);
     if (receipt.status !== 'success') throw new Error(`${functionName} reverted on the practice chain`);
     return hash;
   };

@@ -21,15 +21,16 @@ export interface LocalService extends Service {
 /**
  * Boots everything and resolves when paid calls can be served.
  *
+ * @param ledgerPath where somebody wants to look into the ledger; it is of no use later, as the chain ends with this process.
  * @throws LocalChainMissing where the optional packages are not installed; see also `startService`.
  */
-export async function startLocalService(settings: Settings, log: Log): Promise<LocalService> {
+export async function startLocalService(settings: Settings, log: Log, ledgerPath = ':memory:'): Promise<LocalService> {
   if (settings.NETWORK !== 'local') throw new TypeError('these settings are not for local mode');
   const booted: { chain?: LocalChain } = {};
   const install = async (): Promise<Installation> => {
     const seed = settings.SIGNING_KEY ?? (await loadOrCreateSeed(settings.DATA_DIR));
     const chain = (booted.chain = await startLocalChain());
-    return installationOn(chain, seed);
+    return installationOn(chain, seed, ledgerPath);
   };
   try {
     const service = await startService(install, settings, log);
@@ -43,11 +44,11 @@ export async function startLocalService(settings: Settings, log: Log): Promise<L
   }
 }
 
-async function installationOn(chain: LocalChain, seed: Uint8Array): Promise<Installation> {
+async function installationOn(chain: LocalChain, seed: Uint8Array, ledgerPath: string): Promise<Installation> {
   const { rpcUrl, payTo, facilitatorKey: privateKey } = chain;
   const usdc = BASE_SEPOLIA_USDC;
   // Like the chain, they end with this process.
-  const ledger = openSqliteLedger(':memory:');
+  const ledger = openSqliteLedger(ledgerPath);
   const [secret, pepper] = [newSecret(STORE_SECRET_BYTES), newSecret(PEPPER_BYTES)];
   const keys: ApiKeys = { accounts: ledger.accounts, macOf: await createKeyMac(pepper) };
   const network = { chain: BASE_SEPOLIA, rpcUrl };

@@ -4,16 +4,17 @@
  */
 import { mkdirSync } from 'node:fs';
 import { dirname } from 'node:path';
-import { HTTPFacilitatorClient, type FacilitatorClient } from '@x402/core/server';
+import { HTTPFacilitatorClient } from '@x402/core/server';
 import type { Operation } from '../operation.ts';
 import { operations as allOperations } from '../operations/list.ts';
 import { createKeyMac, pepperMac } from '../payment/api-keys.ts';
 import { createChainView, readChainId } from '../payment/chain.ts';
+import { createFailover, type Member } from '../payment/facilitators.ts';
 import { BASE, BASE_SEPOLIA, BASE_SEPOLIA_USDC, BASE_USDC } from '../payment/networks.ts';
 import { createSealer } from '../payment/seal.ts';
-import type { RemoteSettings } from './env.ts';
-import { createInProcessFacilitator } from './facilitator.ts';
-import type { Log } from './log.ts';
+import type { FacilitatorSetting, RemoteSettings } from './env.ts';
+import { createInProcessFacilitator, isUnconnected } from './facilitator.ts';
+import { errorFields, type Log } from './log.ts';
 import { startService, type Installation, type Service } from './service.ts';
 import { openSqliteLedger } from './store/sqlite-ledger.ts';
 
@@ -37,10 +38,10 @@ export async function startRemoteService(
   log: Log,
   operations: readonly Operation[] = allOperations,
 ): Promise<Service> {
-  return startService(() => install(settings, operations), settings, log);
+  return startService(() => install(settings, operations, log), settings, log);
 }
 
-async function install(settings: RemoteSettings, operations: readonly Operation[]): Promise<Installation> {
+async function install(settings: RemoteSettings, operations: readonly Operation[], log: Log): Promise<Installation> {
   const { RPC_URL: rpcUrl, CONFIRMATIONS: confirmations, PAY_TO: payTo, DATABASE_URL: path } = settings;
   const { chain, usdc } = NETWORKS[settings.NETWORK];
   const chainId = await readChainId(rpcUrl).catch(() => chain.id);
@@ -58,8 +59,7 @@ async function install(settings: RemoteSettings, operations: readonly Operation[
     publicUrlOf: () => settings.PUBLIC_URL,
     didOf: (_, publicUrl) => didWeb(publicUrl),
     chain: createChainView({ rpcUrl, chain, usdc: usdc.address, confirmations, patienceMs: confirmations * BLOCK_MS }),
-    facilitator: facilitatorOf(settings),
-    facilitatorTimeoutMs: settings.FACILITATOR_TIMEOUT_MS,
+    ...facilitatorOf(settings, log),
     ledger,
     sealer,
     keys: macOf && { accounts: ledger.accounts, macOf },
@@ -68,21 +68,40 @@ async function install(settings: RemoteSettings, operations: readonly Operation[
   };
 }
 
-function facilitatorOf(settings: RemoteSettings): FacilitatorClient {
-  const { FACILITATOR_URL: url, FACILITATOR_TIMEOUT_MS: timeoutMs, FACILITATOR_HEADERS: headers } = settings;
-  if (url !== undefined) {
+/** One is asked as it is; several take each other's place, and each of them may take its time. */
+function facilitatorOf(
+  settings: RemoteSettings,
+  log: Log,
+): Required<Pick<Installation, 'facilitator' | 'facilitatorTimeoutMs'>> {
+  const { FACILITATOR_TIMEOUT_MS: timeoutMs, NETWORK, FACILITATORS } = settings;
+  const members = FACILITATORS.map((facilitator) => memberOf(facilitator, settings));
+  const [first, ...others] = members;
+  if (first && others.length === 0) return { facilitator: first.client, facilitatorTimeoutMs: timeoutMs };
+  const report = (facilitator: string, error: unknown): void =>
+    log('error', 'facilitator_unanswered', { facilitator, ...errorFields(error) });
+  const network = NETWORKS[NETWORK].usdc.caip2;
+  return {
+    facilitator: createFailover(members, { network, timeoutMs, now: Date.now, report }),
+    facilitatorTimeoutMs: timeoutMs * QUESTIONS * members.length,
+  };
+}
+
+/** What a facilitator may be asked within one call: whether it settles on the network, and then about the payment. */
+const QUESTIONS = 2;
+
+function memberOf(facilitator: FacilitatorSetting, settings: RemoteSettings): Member {
+  if (facilitator.kind === 'url') {
+    const { url, headers } = facilitator;
     const createAuthHeaders = async () => ({ verify: headers, settle: headers, supported: headers });
-    return new HTTPFacilitatorClient({ url, timeoutMs, createAuthHeaders });
+    const client = new HTTPFacilitatorClient({ url, timeoutMs: settings.FACILITATOR_TIMEOUT_MS, createAuthHeaders });
+    return { name: new URL(url).host, client, provesUntouched: isUnconnected };
   }
+  const { privateKey } = facilitator;
   const { chain } = NETWORKS[settings.NETWORK];
-  const privateKey = settings.FACILITATOR_PRIVATE_KEY;
-  if (privateKey === undefined) throw new TypeError('the settings were not checked');
-  return createInProcessFacilitator({
-    chain,
-    rpcUrl: settings.RPC_URL,
-    privateKey,
-    pollingIntervalMs: POLLING_INTERVAL_MS,
-  });
+  const pollingIntervalMs = POLLING_INTERVAL_MS;
+  const client = createInProcessFacilitator({ chain, rpcUrl: settings.RPC_URL, privateKey, pollingIntervalMs });
+  // Its connections are those to the node, and one may be refused after the transaction went out over another.
+  return { name: 'self', client, provesUntouched: () => false };
 }
 
 /** did:web of an origin: the document stands at /.well-known/did.json below it. */

@@ -15,6 +15,8 @@ import { createPaidFetch, PaidFetchError, type PaidFetch, type PaidFetchOptions 
 import { readPayment } from '../../src/client/payment.ts';
 import { BASE_SEPOLIA } from '../../src/payment/networks.ts';
 import { count } from '../../src/operations/count.ts';
+import { LOCAL_POLLING_INTERVAL_MS } from '../../src/runtime/local-chain.ts';
+import { receiptOf } from '../../src/runtime/receipt.ts';
 import {
   balanceOf,
   decodeHeader,
@@ -646,7 +648,7 @@ async function spend(header: string): Promise<void> {
   const { from, to, value, validBefore, nonce } = authorization;
   const { v, yParity, r, s } = parseSignature(signature);
   const account = privateKeyToAccount(service.chain.facilitatorKey);
-  const connection = { chain: BASE_SEPOLIA, transport: http(service.chain.rpcUrl), pollingInterval: 10 };
+  const connection = { chain: BASE_SEPOLIA, transport: http(service.chain.rpcUrl) };
   const hash = await createWalletClient({ ...connection, account }).writeContract({
     address: service.chain.usdc,
     abi: parseAbi([
@@ -655,5 +657,6 @@ async function spend(header: string): Promise<void> {
     functionName: 'transferWithAuthorization',
     args: [from, to, BigInt(value), 0n, BigInt(validBefore), nonce, Number(v ?? 27 + yParity), r, s],
   });
-  await createPublicClient(connection).waitForTransactionReceipt({ hash });
+  await receiptOf(createPublicClient(connection), hash, LOCAL_POLLING_INTERVAL_MS);
+  service.paidOutside(BigInt(value));
 }

@@ -23,10 +23,10 @@ beforeEach(async () => {
   ]);
 });
 afterEach(async () => {
+  await folder.remove();
   await facilitator.stop();
   node.server.close();
   await chain.stop();
-  await folder.remove();
 });
 
 const anvil = () =>

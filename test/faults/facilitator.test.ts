@@ -9,7 +9,7 @@ import {
   remoteFolder,
   startRemote,
   type Answer,
-  type PaidCall,
+  type PruneCall,
   type RemoteFolder,
 } from './remote.ts';
 
@@ -23,9 +23,9 @@ beforeAll(async () => {
   env = folder.env({ FACILITATOR_URL: facilitator.url, FACILITATOR_TIMEOUT_MS: '1500' });
 });
 afterAll(async () => {
+  await folder.remove();
   await facilitator.stop();
   await chain.stop();
-  await folder.remove();
 });
 
 const MOVED: readonly Moved[] = ['before', 'never', 'later'];
@@ -70,7 +70,7 @@ it('never charges twice, never keeps an answer that was paid for, and never asks
 
   for (const { call } of tried) facilitator.behave(call.nonce, undefined);
   await facilitator.settleLate();
-  const charged = async (call: PaidCall): Promise<number> => (call === poor ? 0 : call.charges());
+  const charged = async (call: PruneCall): Promise<number> => (call === poor ? 0 : call.charges());
   for (const { moved, call } of tried) expect(await charged(call)).toBe(moved === 'never' ? 0 : 1);
   const second = await startRemote(env, runs);
   // The first round of reconciliation has begun with the start; every open row whose money has moved is closed by it.

@@ -3,7 +3,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { FacilitatorClient } from '@x402/core/server';
-import type { PaymentPayload, PaymentRequirements, SettleResponse } from '@x402/core/types';
+import type { Network, PaymentPayload, PaymentRequirements, SettleResponse } from '@x402/core/types';
 import { BASE_SEPOLIA } from '../../src/payment/networks.ts';
 import { createInProcessFacilitator } from '../../src/runtime/facilitator.ts';
 import { LOCAL_POLLING_INTERVAL_MS, type LocalChain } from '../../src/runtime/local-chain.ts';
@@ -78,6 +78,12 @@ export interface Facilitator {
   setUp(up: boolean): void;
   /** Requests per path, and the headers of the last one. */
   readonly seen: { readonly paths: string[]; headers: IncomingMessage['headers'] };
+  /** The network that it says it settles on. */
+  network: Network;
+  /** How it answers /verify, instead of as it should. */
+  verifyFault: Fault | undefined;
+  /** Whether the answer to /verify is its last: nobody can connect to it any more. */
+  leavesAfterVerify: boolean;
   /** With which status it says that a payment is not valid; not all say 200. */
   refusalStatus: number;
   /** Waits up to this long, at random, before and after it settles. */
@@ -109,16 +115,25 @@ export async function startFacilitator(chain: Pick<LocalChain, 'rpcUrl' | 'facil
     await fault?.(response, truth);
   };
 
+  const supported = async () => {
+    const { kinds, ...more } = await real.getSupported();
+    return { ...more, kinds: kinds.map((kind) => ({ ...kind, network: facilitator.network })) };
+  };
   const handle = async (request: IncomingMessage, response: ServerResponse): Promise<unknown> => {
     seen.paths.push(request.url ?? '');
     seen.headers = request.headers;
     if (!up) return response.destroy();
-    if (request.url === '/supported') return json(response, 200, await real.getSupported());
+    if (request.url === '/supported') return json(response, 200, await supported());
     const chunks: Buffer[] = [];
     for await (const chunk of request) chunks.push(chunk as Buffer);
     const call = JSON.parse(Buffer.concat(chunks).toString()) as Call;
     if (request.url === '/settle') return settle(response, call);
+    if (facilitator.verifyFault) return facilitator.verifyFault(response, refusal('never_tried'));
     const verdict = await real.verify(call.paymentPayload, call.paymentRequirements);
+    if (facilitator.leavesAfterVerify) {
+      response.setHeader('Connection', 'close');
+      server.close();
+    }
     return json(response, verdict.isValid ? 200 : facilitator.refusalStatus, verdict);
   };
 
@@ -136,6 +151,9 @@ export async function startFacilitator(chain: Pick<LocalChain, 'rpcUrl' | 'facil
     },
     setUp: (value) => void (up = value),
     seen,
+    network: NETWORK,
+    verifyFault: undefined,
+    leavesAfterVerify: false,
     refusalStatus: 200,
     jitterMs: 0,
     stop: async () => {

@@ -1,4 +1,5 @@
 /** Helpers: settings of remote mode over a chain that the test owns, wallets on it, and a look into the ledger's file. */
+import { existsSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -15,6 +16,7 @@ import type { LocalChain } from '../../src/runtime/local-chain.ts';
 import { startRemoteService } from '../../src/runtime/remote-service.ts';
 import type { Service } from '../../src/runtime/service.ts';
 import { operationPath } from '../../src/surfaces/links.ts';
+import { expectBalance, settledIn, type Books } from '../books.ts';
 import { balanceOf, decodeHeader, encodeHeader, EXAMPLE, postJson, PRICE, requiredOf } from '../service.ts';
 
 export interface RemoteFolder {
@@ -23,12 +25,18 @@ export interface RemoteFolder {
   env(more: Readonly<Record<string, string>>): Record<string, string>;
   /** State of each payment's row, by nonce, as another process would find it. */
   states(): ReadonlyMap<string, string>;
+  /** Before the chain stops. Rejects if what the payee has got meanwhile is not what the settled rows say. */
   remove(): Promise<void>;
 }
 
 export async function remoteFolder(chain: LocalChain): Promise<RemoteFolder> {
   const folder = await mkdtemp(join(tmpdir(), 'context-evidence-kit-remote-'));
   const databasePath = join(folder, 'ledger.db');
+  const before = await balanceOf(chain, chain.payTo);
+  const read = async (): Promise<Books> => ({
+    received: (await balanceOf(chain, chain.payTo)) - before,
+    settled: settledIn(databasePath),
+  });
   return {
     databasePath,
     env: (more) => ({
@@ -51,7 +59,13 @@ export async function remoteFolder(chain: LocalChain): Promise<RemoteFolder> {
       database.close();
       return new Map(rows.map(({ nonce, state }) => [nonce, state]));
     },
-    remove: () => rm(folder, { recursive: true }),
+    remove: async () => {
+      try {
+        if (existsSync(databasePath)) await expectBalance(read);
+      } finally {
+        await rm(folder, { recursive: true });
+      }
+    },
   };
 }
 
@@ -87,13 +101,16 @@ export async function startRemote(
 
 export interface PaidCall {
   readonly body: unknown;
-  readonly targetTokens: number;
   readonly nonce: string;
   readonly payer: Address;
   readonly headers: Record<string, string>;
   /** What has left the payer's wallet, in prices. */
   charges(): Promise<number>;
   send(endpoint: string): Promise<Answer>;
+}
+
+export interface PruneCall extends PaidCall {
+  readonly targetTokens: number;
 }
 
 export interface Answer {
@@ -118,30 +135,40 @@ export async function answerOf(response: Response): Promise<Answer> {
   };
 }
 
-const FUNDS = 3n * PRICE;
-
-/** A wallet of its own and a signed payment for a request of its own, told apart by `targetTokens`. */
+/** Of `conversation-prune`, told apart by `targetTokens`. */
 export async function newPaidCall(
   chain: LocalChain,
   endpoint: string,
   targetTokens: number,
   headers: Record<string, string> = {},
+): Promise<PruneCall> {
+  const body = { ...EXAMPLE, targetTokens };
+  return { ...(await newCallOf(chain, endpoint, { body, price: PRICE, headers })), targetTokens };
+}
+
+/** What a payer can spend: a second charge would go through. */
+const FUNDS_IN_PRICES = 3n;
+
+/** A wallet of its own and a signed payment for the operation behind `endpoint`. */
+export async function newCallOf(
+  chain: LocalChain,
+  endpoint: string,
+  { body, price, headers = {} }: { body: unknown; price: bigint; headers?: Record<string, string> },
 ): Promise<PaidCall> {
   const account = privateKeyToAccount(generatePrivateKey());
-  await chain.mint(account.address, FUNDS);
+  const funds = FUNDS_IN_PRICES * price;
+  await chain.mint(account.address, funds);
   const client = new x402HTTPClient(new x402Client().register('eip155:*', new ExactEvmScheme(account)));
   const required = requiredOf(await fetch(endpoint, { method: 'POST' }));
   const payment = encodeHeader(await client.createPaymentPayload(required));
   const { authorization } = decodeHeader(payment).payload as { authorization: { nonce: string } };
-  const body = { ...EXAMPLE, targetTokens };
   const paid = { ...headers, 'PAYMENT-SIGNATURE': payment };
   return {
     body,
-    targetTokens,
     nonce: authorization.nonce,
     payer: account.address,
     headers: paid,
-    charges: async () => Number((FUNDS - (await balanceOf(chain, account.address))) / PRICE),
+    charges: async () => Number(funds - (await balanceOf(chain, account.address))) / Number(price),
     send: async (to) => answerOf(await postJson(to, body, paid)),
   };
 }

@@ -16,8 +16,8 @@ beforeAll(async () => {
   env = folder.env({ FACILITATOR_PRIVATE_KEY: chain.facilitatorKey });
 });
 afterAll(async () => {
-  await chain.stop();
   await folder.remove();
+  await chain.stop();
 });
 
 describe('an answer', () => {
