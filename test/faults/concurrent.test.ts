@@ -2,7 +2,6 @@
  * Many paid calls at once in local mode: distinct ones, and copies of one. PAYMENT_CALLS says how many; the figures are printed. Payers, service and
  * chain share the machine.
  */
-import type { PaymentRequired } from '@x402/core/types';
 import { afterAll, beforeAll, expect, it, vi } from 'vitest';
 import { conversationPrune } from '../../src/operations/conversation-prune.ts';
 import {
@@ -12,6 +11,7 @@ import {
   payWith,
   postJson,
   PRICE,
+  requiredOf,
   startTestService,
   type TestService,
 } from '../service.ts';
@@ -60,7 +60,7 @@ it(
       Array.from({ length: Math.ceil(CALLS / CALLS_PER_PAYER) }, () => newWallet(service)),
     );
     const funds = await Promise.all(wallets.map(({ account }) => balanceOf(service.chain, account.address)));
-    const required = (await (await fetch(service.endpoint, { method: 'POST' })).json()) as PaymentRequired;
+    const required = requiredOf(await fetch(service.endpoint, { method: 'POST' }));
     const sends = await Promise.all(
       Array.from({ length: CALLS }, async (_, index) => {
         const payment = await wallets[Math.floor(index / CALLS_PER_PAYER)]?.sign(required);
@@ -105,9 +105,7 @@ it(
   async () => {
     const [before, wallet] = [await earned(), await newWallet(service)];
     const funds = await balanceOf(service.chain, wallet.account.address);
-    const payment = await wallet.sign(
-      (await (await fetch(service.endpoint, { method: 'POST' })).json()) as PaymentRequired,
-    );
+    const payment = await wallet.sign(requiredOf(await fetch(service.endpoint, { method: 'POST' })));
     const send = async (): Promise<Answer> => answerOf(await postJson(service.endpoint, EXAMPLE, payWith(payment)));
 
     const { answers, seconds } = await atOnce(Array.from({ length: CALLS }, () => send));
