@@ -274,6 +274,7 @@ function renderPrompt(base: string, summary: string | undefined): string {
   return [base.trimEnd(), ...section].filter(Boolean).join('\n\n');
 }
 
-async function digestOf(messages: readonly AgentMessage[]): Promise<string> {
+/** SHA-256 of the RFC 8785 JSON, in hex. */
+export async function digestOf(messages: readonly unknown[]): Promise<string> {
   return toHex(await sha256(canonicalJson(messages)));
 }

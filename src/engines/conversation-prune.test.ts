@@ -53,7 +53,10 @@ const faults = ({ witnesses }: PruneResult): (readonly [string, number | undefin
 
 describe('the contract’s example', () => {
   it('drops the stale pair and keeps the prefix', async () => {
-    const { prefix, limits, ...answer } = await conversationPrune(operation.input.parse(example), undefined);
+    const { prefix, limits, ...answer } = await conversationPrune(
+      operation.input.parse(example) as PruneRequest,
+      undefined,
+    );
     expect(answer).toEqual({
       status: 'pass',
       keep: [0, 1, 4, 5],
@@ -769,7 +772,7 @@ describe('real conversations', () => {
     );
     expect(totalChars(messages)).toBe(400_000);
 
-    const request = operation.input.parse({ messages, cacheBreakpoint: 20, targetTokens: 60_000 });
+    const request = operation.input.parse({ messages, cacheBreakpoint: 20, targetTokens: 60_000 }) as PruneRequest;
     const answer = await conversationPrune(request, o200k);
     expect(answer).toMatchObject({ status: 'pass', targetMet: true, prefix: { messages: 21 } });
     expect(answer.keep.length + answer.dropped.length).toBe(500);

@@ -12,7 +12,7 @@ export const CONVERSATION_PRUNE_VERSION = '1.0.0';
 export const DEFAULT_TOKENIZER = 'o200k_base';
 
 /** Default of the request field `keepRecent`. */
-const DEFAULT_KEEP_RECENT_MESSAGES = 4;
+export const DEFAULT_KEEP_RECENT_MESSAGES = 4;
 
 /** `notes` holds 20 entries: 19 of its own and one that counts the rest. */
 const MAX_OWN_NOTES = 19;
@@ -105,15 +105,35 @@ export function needsTokenizer(messages: readonly PruneMessage[]): boolean {
  * @param encoding the one that `request.tokenizer` names; `undefined` when there is none by that name or none is needed.
  */
 export async function conversationPrune(request: PruneRequest, encoding: Encoding | undefined): Promise<PruneResult> {
-  const { messages, cacheBreakpoint, targetTokens } = request;
+  const { messages } = request;
+  const pairing = pairToolMessages(messages);
+  return choose(request, messages, countTokens(messages, encoding), {
+    faults: pairing.faults,
+    openCalls: pairing.openCalls,
+    unitsOf: (items) => findUnits(request, items, pairing),
+  });
+}
+
+/** What may be dropped of a conversation, whatever form it has. */
+export interface Droppable {
+  readonly faults: readonly Witness[];
+  /** Indices of messages with a call that has no result. */
+  readonly openCalls: readonly number[];
+  /** Oldest first. */
+  readonly unitsOf: (items: readonly Item[]) => readonly Unit[];
+}
+
+/** The choice itself, for messages as they were supplied and what they count. */
+export async function choose(
+  { cacheBreakpoint, targetTokens, strategy }: Pick<PruneRequest, 'cacheBreakpoint' | 'targetTokens' | 'strategy'>,
+  messages: readonly unknown[],
+  counts: Counts,
+  { faults, openCalls, unitsOf }: Droppable,
+): Promise<PruneResult> {
   const prefix = messages.slice(0, cacheBreakpoint + 1);
   const prefixSha256 = toHex(await sha256(canonicalJson(prefix)));
-  const pairing = pairToolMessages(messages);
-  const witnesses = [...checkBreakpoint(cacheBreakpoint, messages.length), ...pairing.faults];
-  const openCallNotes = pairing.openCalls.map(
-    (index) => `Message ${index} is a tool call without a result; it is kept.`,
-  );
-  const counts = countTokens(messages, encoding);
+  const witnesses = [...checkBreakpoint(cacheBreakpoint, messages.length), ...faults];
+  const openCallNotes = openCalls.map((index) => `Message ${index} is a tool call without a result; it is kept.`);
 
   if (counts.status !== 'known')
     return {
@@ -128,7 +148,7 @@ export async function conversationPrune(request: PruneRequest, encoding: Encodin
 
   const { items } = counts;
   const tokensBefore = sumTokens(items);
-  const units = inDropOrder(findUnits(request, items, pairing), request.strategy);
+  const units = inDropOrder(unitsOf(items), strategy);
   const dropped = takeUntil(targetTokens, tokensBefore, units)
     .flatMap(describeUnit)
     .toSorted((a, b) => a.index - b.index);
@@ -231,13 +251,14 @@ function pairUses(uses: readonly ToolMessage[]): { pairs: [call: number, result:
 
 // Counting
 
-interface Item {
+/** A message and what it counts. */
+export interface Item {
   readonly index: number;
   readonly message: PruneMessage;
   readonly tokens: number;
 }
 
-type Counts =
+export type Counts =
   | { readonly status: 'known'; readonly items: readonly Item[]; readonly used: Encoding | undefined }
   | { readonly status: 'unsupported' | 'unknown'; readonly notes: readonly string[] };
 
@@ -278,7 +299,7 @@ const sumTokens = (counted: readonly { readonly tokens: number }[]): number =>
 // Choosing
 
 /** What is dropped together or not at all. */
-type Unit = readonly [message: Item] | readonly [call: Item, result: Item];
+export type Unit = readonly [first: Item, ...others: Item[]];
 
 /** The units that may be dropped, oldest first. A pair stands where its call stands. */
 function findUnits(request: PruneRequest, items: readonly Item[], { resultOf, faultyIds }: Pairing): readonly Unit[] {
@@ -314,12 +335,14 @@ function takeUntil(targetTokens: number, tokensBefore: number, units: readonly U
   return units.slice(0, taken);
 }
 
-function describeUnit([first, second]: Unit): DroppedMessage[] {
-  if (!second) return [{ ...describeItem(first), reason: 'droppable' }];
-  return [
-    { ...describeItem(first), reason: 'stale-tool-pair', pairedWith: second.index },
-    { ...describeItem(second), reason: 'stale-tool-pair', pairedWith: first.index },
-  ];
+function describeUnit(unit: Unit): DroppedMessage[] {
+  const [first, second] = unit;
+  if (unit.every(({ message }) => kindOf(message) === 'text'))
+    return unit.map((item) => ({ ...describeItem(item), reason: 'droppable' }));
+  return unit.map((item) => {
+    const other = item === first ? second : first;
+    return { ...describeItem(item), reason: 'stale-tool-pair', ...(other && { pairedWith: other.index }) };
+  });
 }
 
 function describeItem({ index, message, tokens }: Item): Omit<DroppedMessage, 'reason' | 'pairedWith'> {

@@ -34,6 +34,8 @@ export interface Part {
   readonly path: JsonPointer;
   /** Set where `block` says something else than `native`: then `write` has to render it. */
   readonly edited?: true;
+  /** Of a result that was made here: the call that it answers, which tells a format what the result has to look like. */
+  readonly answers?: Part;
 }
 
 /** Where the API wants the result of a call to stand. */

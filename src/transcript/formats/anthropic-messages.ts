@@ -1,0 +1,444 @@
+/**
+ * The Anthropic Messages API: `system`, `tools` and `messages` as POST /v1/messages takes them. Refuses roles and kinds of block that the
+ * API's types do not have, and content that is neither text nor a list. No I/O; field names are held to the types of @anthropic-ai/sdk.
+ */
+import type { BetaContentBlockParam } from '@anthropic-ai/sdk/resources/beta/messages/messages';
+import type {
+  Base64ImageSource,
+  ContentBlockParam,
+  DocumentBlockParam,
+  ImageBlockParam,
+  MessageParam,
+  SearchResultBlockParam,
+  TextBlockParam,
+  Tool,
+  ToolResultBlockParam,
+  ToolUseBlockParam,
+} from '@anthropic-ai/sdk/resources/messages/messages';
+import { isJsonObject, type JsonObject } from '../../json.ts';
+import type { JsonPointer, Result } from '../../problem.ts';
+import type { AgentFunction, ContentBlock, FunctionResultBlock } from '../message.ts';
+import { unmapped, type Entry, type FormatFault, type MessageFormat, type Part } from './format.ts';
+
+export const anthropicMessages: MessageFormat = {
+  id: 'anthropic-messages',
+  title: 'Anthropic Messages',
+  rules: { results: 'head-of-next-user', userFirst: true, joinsAssistant: false },
+  read,
+  write,
+  holdResults: (parts) => ({ role: 'user', content: parts.map(render) }),
+  readSystem,
+  readTools,
+  addInstruction: ({ messages, system }, text) => ({ messages, system: withText(system, text) }),
+  faults,
+  neighbourFaults,
+};
+
+/** Fields of a block of the provider's as they come: each may be absent, or anything. */
+type Fields<T> = { readonly [K in keyof T]?: unknown };
+type Role = MessageParam['role'];
+type AnyBlock = ContentBlockParam | BetaContentBlockParam;
+type InResult = Exclude<NonNullable<ToolResultBlockParam['content']>, string>[number];
+type Readers<T extends { readonly type: string }> = {
+  readonly [K in T['type']]: (native: Fields<Extract<T, { type: K }>>, path: JsonPointer) => Result<ContentBlock>;
+};
+
+// Reading
+
+const ROLES = ['user', 'assistant', 'system'] as const satisfies readonly Role[];
+
+const mapped = (value: ContentBlock): Result<ContentBlock> => ({ ok: true, value });
+const asText = (text: string): Result<ContentBlock> => mapped({ type: 'text', text });
+const asJson = (native: object): Result<ContentBlock> => asText(JSON.stringify(native));
+const string = (value: unknown): string => (typeof value === 'string' ? value : '');
+const lines = (...values: readonly unknown[]): string => values.filter((value) => string(value) !== '').join('\n');
+
+const readText = ({ text }: Fields<TextBlockParam>, path: JsonPointer): Result<ContentBlock> =>
+  typeof text === 'string' ? asText(text) : unmapped(`${path}/text`, 'the text of a text block has to be a string');
+
+/** What the list of a result may hold. */
+const RESULT_BLOCKS: Readers<InResult> = {
+  text: readText,
+  image: readImage,
+  document: readDocument,
+  search_result: readSearchResult,
+  tool_reference: ({ tool_name }) => asText(string(tool_name)),
+  browser_state: asJson,
+};
+
+/** What a message may hold. What a tool of the provider's own says is whole within the assistant's message, so it is text to us. */
+const BLOCKS: Readers<AnyBlock> = {
+  text: readText,
+  image: readImage,
+  document: readDocument,
+  search_result: readSearchResult,
+  thinking: ({ thinking, signature }) =>
+    mapped({ type: 'thinking', text: string(thinking), ...(typeof signature === 'string' && { signature }) }),
+  redacted_thinking: ({ data }) => mapped({ type: 'redacted_thinking', data: string(data) }),
+  tool_use: ({ id, name, input }) =>
+    mapped({ type: 'function_call', id: string(id), function_id: string(name), arguments: input }),
+  tool_result: readResult,
+  container_upload: ({ file_id }) => mapped(file(string(file_id), 'application/octet-stream', string(file_id))),
+  compaction: ({ content }) => asText(string(content)),
+  server_tool_use: asJson,
+  web_search_tool_result: asJson,
+  web_fetch_tool_result: asJson,
+  advisor_tool_result: asJson,
+  code_execution_tool_result: asJson,
+  bash_code_execution_tool_result: asJson,
+  text_editor_code_execution_tool_result: asJson,
+  tool_search_tool_result: asJson,
+  mcp_tool_use: asJson,
+  mcp_tool_result: asJson,
+  mcp_tool_listing: asJson,
+  tool_addition: asJson,
+  tool_removal: asJson,
+  fallback: asJson,
+};
+
+function read(native: JsonObject, path: JsonPointer): Result<Entry> {
+  const role = ROLES.find((name) => name === native['role']);
+  if (role === undefined) return unmapped(`${path}/role`, 'the role has to be user, assistant or system');
+  // The beta's types let a system message go without content, where it only sets options
+  const content = role === 'system' ? (native['content'] ?? []) : native['content'];
+  const at = `${path}/content`;
+  if (typeof content === 'string') {
+    return {
+      ok: true,
+      value: { role, path, native, parts: [{ block: { type: 'text', text: content }, native: content, path: at }] },
+    };
+  }
+  const blocks = readList(content, IN_MESSAGE, at);
+  if (!blocks.ok) return blocks;
+  const parts = blocks.value.map(([block, value], index): Part => ({ block, native: value, path: `${at}/${index}` }));
+  return { ok: true, value: { role, parts, path, native } };
+}
+
+type Reader = (native: JsonObject, path: JsonPointer) => Result<ContentBlock>;
+const IN_MESSAGE = new Map<unknown, Reader>(Object.entries(BLOCKS));
+const IN_RESULT = new Map<unknown, Reader>(Object.entries(RESULT_BLOCKS));
+
+/** The blocks of a list with what each was read from. */
+function readList(
+  list: unknown,
+  readers: ReadonlyMap<unknown, Reader>,
+  path: JsonPointer,
+): Result<readonly (readonly [ContentBlock, JsonObject])[]> {
+  if (!Array.isArray(list)) return unmapped(path, 'content has to be text or a list of blocks');
+  const blocks: (readonly [ContentBlock, JsonObject])[] = [];
+  for (const [index, native] of list.entries()) {
+    const at = `${path}/${index}`;
+    if (!isJsonObject(native)) return unmapped(at, 'a block has to be an object');
+    const reader = readers.get(native['type']);
+    if (!reader) return unmapped(`${at}/type`, 'the API has no such kind of block here');
+    const block = reader(native, at);
+    if (!block.ok) return block;
+    blocks.push([block.value, native]);
+  }
+  return { ok: true, value: blocks };
+}
+
+function readImage({ source }: Fields<ImageBlockParam>): Result<ContentBlock> {
+  const { type, data, media_type, url, file_id }: Fields<Base64ImageSource> & { url?: unknown; file_id?: unknown } =
+    isJsonObject(source) ? source : {};
+  if (type === 'base64') return mapped({ type: 'image', data: string(data), mime: string(media_type) });
+  return mapped({ type: 'image', data: string(url ?? file_id), mime: ANY_IMAGE });
+}
+
+const ANY_IMAGE = 'image/*';
+
+/** A document of text is text, with the title and context that the model is shown. */
+function readDocument({ source, title, context }: Fields<DocumentBlockParam>): Result<ContentBlock> {
+  const { type, data, media_type, content, url, file_id }: JsonObject = isJsonObject(source) ? source : {};
+  if (type === 'text') return asText(lines(title, context, data));
+  if (type === 'content') {
+    return asText(
+      lines(title, context, typeof content === 'string' ? content : (texts(content) ?? JSON.stringify(content))),
+    );
+  }
+  const bytes = Math.floor((string(data).length * 3) / 4);
+  return mapped(file(string(url ?? file_id), string(media_type) || 'application/pdf', string(title), bytes));
+}
+
+function readSearchResult({ title, source, content }: Fields<SearchResultBlockParam>): Result<ContentBlock> {
+  return asText(lines(title, source, texts(content) ?? JSON.stringify(content)));
+}
+
+/** The texts of a list of nothing but text blocks. */
+function texts(list: unknown): string | undefined {
+  const all: unknown[] = Array.isArray(list) ? list.map((item) => isJsonObject(item) && item['text']) : [undefined];
+  return all.every((text) => typeof text === 'string') ? all.join('\n') : undefined;
+}
+
+function readResult(
+  { tool_use_id, content, is_error }: Fields<ToolResultBlockParam>,
+  path: JsonPointer,
+): Result<ContentBlock> {
+  const blocks = typeof content === 'string' ? undefined : readList(content ?? [], IN_RESULT, `${path}/content`);
+  if (blocks && !blocks.ok) return blocks;
+  return mapped({
+    type: 'function_result',
+    function_call_id: string(tool_use_id),
+    content: blocks ? blocks.value.map(([block]) => block) : [{ type: 'text', text: string(content) }],
+    ...(typeof is_error === 'boolean' && { is_error }),
+  });
+}
+
+const file = (attachment_id: string, mime: string, name: string, size = 0): ContentBlock => ({
+  type: 'file',
+  attachment_id,
+  mime,
+  name,
+  size,
+});
+
+// Writing
+
+function write(entry: Entry, parts: readonly Part[]): JsonObject {
+  const same = parts.length === entry.parts.length && parts.every((part, at) => isAsSupplied(part, entry.parts[at]));
+  if (same) return entry.native;
+  const [only] = parts;
+  const isText = parts.length === 1 && typeof only?.native === 'string' && only.block.type === 'text';
+  return { ...entry.native, content: isText ? only.block.text : parts.map(render) };
+}
+
+const isAsSupplied = (part: Part, supplied: Part | undefined): boolean =>
+  !part.edited && part.native !== undefined && part.native === supplied?.native;
+
+/** The block of a part: the supplied one where nobody edited it, else its fields under what the part says now. */
+function render({ block, native, edited }: Part): JsonObject {
+  const supplied = isJsonObject(native) ? native : undefined;
+  if (supplied && !edited) return supplied;
+  const written = block.type === 'function_result' ? toolResult(block, supplied) : newBlock(block);
+  if (written['type'] === supplied?.['type']) return { ...supplied, ...written };
+  const cache_control = supplied?.['cache_control'];
+  return cache_control === undefined ? written : { ...written, cache_control };
+}
+
+function toolResult(result: FunctionResultBlock, supplied: Fields<ToolResultBlockParam> | undefined): JsonObject {
+  const [first] = result.content;
+  const isText = first?.type === 'text' && result.content.length === 1 && !Array.isArray(supplied?.content);
+  const isAbsent = result.content.length === 0 && (supplied?.content ?? null) === null;
+  return {
+    type: 'tool_result',
+    tool_use_id: result.function_call_id,
+    ...(!isAbsent && { content: isText ? first.text : resultBlocks(result.content, supplied?.content) }),
+    ...(typeof result.is_error === 'boolean' && { is_error: result.is_error }),
+  } satisfies Fields<ToolResultBlockParam>;
+}
+
+/** Blocks within a result have no native form beside them: what still says what a supplied one said is that one. */
+function resultBlocks(blocks: readonly ContentBlock[], supplied: unknown): readonly JsonObject[] {
+  const list = readList(supplied, IN_RESULT, '');
+  const natives = list.ok ? list.value : [];
+  const known = new Map(natives.map(([block, native]) => [JSON.stringify(block), native]));
+  return blocks.map((block, at) => {
+    const native = known.get(JSON.stringify(block));
+    if (native) return native;
+    const replaced = blocks.length === natives.length ? natives[at]?.[1] : undefined;
+    return render({ block, path: '', ...(replaced && { native: replaced, edited: true }) });
+  });
+}
+
+function newBlock(block: Exclude<ContentBlock, FunctionResultBlock>): JsonObject {
+  switch (block.type) {
+    case 'text':
+      return { type: 'text', text: block.text } satisfies TextBlockParam;
+    case 'image': {
+      const source =
+        block.mime === ANY_IMAGE
+          ? { type: 'url', url: block.data }
+          : { type: 'base64', media_type: block.mime, data: block.data };
+      return { type: 'image', source } satisfies Fields<ImageBlockParam>;
+    }
+    case 'file': {
+      const source = { type: 'file', file_id: block.attachment_id } as const;
+      return { type: 'document', source, title: block.name } satisfies DocumentBlockParam;
+    }
+    case 'thinking':
+      return { type: 'thinking', thinking: block.text, signature: block.signature ?? '' } satisfies ContentBlockParam;
+    case 'redacted_thinking':
+      return { type: 'redacted_thinking', data: block.data } satisfies ContentBlockParam;
+    case 'function_call':
+      return {
+        type: 'tool_use',
+        id: block.id,
+        name: block.function_id,
+        input: block.arguments ?? {},
+      } satisfies ToolUseBlockParam;
+  }
+}
+
+// Beside the array
+
+function readSystem(system: unknown, path: JsonPointer): Result<readonly string[]> {
+  if (system === undefined || system === null) return { ok: true, value: [] };
+  if (typeof system === 'string') return { ok: true, value: [system] };
+  const blocks = Array.isArray(system) ? system : undefined;
+  if (!blocks) return unmapped(path, 'system has to be text or a list of text blocks');
+  const bad = blocks.findIndex(
+    (block) => !isJsonObject(block) || block['type'] !== 'text' || typeof block['text'] !== 'string',
+  );
+  if (bad >= 0) return unmapped(`${path}/${bad}`, 'system may hold nothing but text blocks');
+  return { ok: true, value: blocks.map((block: Fields<TextBlockParam>) => string(block.text)) };
+}
+
+function withText(system: unknown, text: string): unknown {
+  if (Array.isArray(system))
+    return [...(system as readonly unknown[]), { type: 'text', text } satisfies TextBlockParam];
+  return typeof system === 'string' && system !== '' ? `${system}\n\n${text}` : text;
+}
+
+function readTools(tools: unknown, path: JsonPointer): Result<readonly AgentFunction[]> {
+  if (tools === undefined || tools === null) return { ok: true, value: [] };
+  if (!Array.isArray(tools)) return unmapped(path, 'tools have to be a list');
+  const functions: AgentFunction[] = [];
+  for (const [index, tool] of tools.entries()) {
+    if (!isJsonObject(tool)) return unmapped(`${path}/${index}`, 'a tool has to be an object');
+    const { type, name, description, input_schema }: Fields<Tool> = tool;
+    if (typeof type === 'string' && type !== 'custom')
+      functions.push({ name: type, description: '', parameters: tool });
+    else if (typeof name !== 'string') return unmapped(`${path}/${index}/name`, 'a tool has to have a name');
+    else functions.push({ name, description: string(description), parameters: input_schema });
+  }
+  return { ok: true, value: functions };
+}
+
+// What the API refuses
+
+/** github.com/HKUDS/nanobot/pull/4356: ids of calls and results. */
+const ID = /^[a-zA-Z0-9_-]+$/;
+/** github.com/openclaw/openclaw/issues/13134 on the `name` of a tool_use; longer than what `tools` may hold (128). */
+const CALL_NAME_MAX_CHARS = 200;
+/** The type of a base64 source; platform.claude.com/docs/en/build-with-claude/vision lists the same. */
+const IMAGE_TYPES: readonly unknown[] = [
+  'image/jpeg',
+  'image/png',
+  'image/gif',
+  'image/webp',
+] satisfies readonly Base64ImageSource['media_type'][];
+
+function faults(entry: Entry): readonly FormatFault[] {
+  const found: FormatFault[] = [];
+  if (entry.role !== 'assistant' && isEmpty(entry)) found.push(emptyMessage(entry));
+  const ids = new Set<unknown>();
+  for (const part of entry.parts) {
+    const block = render(part);
+    const refuse = (rule: string, detail: string, field = ''): void =>
+      void found.push({ path: part.path + field, rule, detail });
+    blockFaults(block, entry.role, refuse, isEmpty(entry));
+    if (block['type'] !== 'tool_use' || string(block['id']) === '') continue;
+    if (ids.has(block['id'])) refuse('duplicate-id', DUPLICATE, '/id');
+    ids.add(block['id']);
+  }
+  return entry.role === 'assistant' ? [...found, ...thinkingFaults(entry)] : found;
+}
+
+type Refuse = (rule: string, detail: string, field?: string) => void;
+
+function blockFaults(block: JsonObject, role: Entry['role'], refuse: Refuse, isAllThereIs: boolean): void {
+  const { type, id, name, input, tool_use_id, signature, source }: JsonObject = block;
+  // github.com/anthropics/claude-code/issues/23440; an empty text that is all of a message is an empty message
+  if (type === 'text' && string(block['text']).trim() === '' && !isAllThereIs) {
+    refuse('empty-block', 'the text of a block may not be empty or white space');
+  }
+  if (type === 'tool_use') {
+    idFaults(id, '/id', refuse);
+    if (typeof name !== 'string' || name === '' || name.length > CALL_NAME_MAX_CHARS) {
+      refuse('bad-name', `a call names its tool in 1 to ${CALL_NAME_MAX_CHARS} characters`, '/name');
+    }
+    // github.com/anthropics/anthropic-sdk-typescript/issues/648
+    if (!isJsonObject(input)) refuse('bad-arguments', 'the input of a call has to be an object', '/input');
+  }
+  if (type === 'tool_result') idFaults(tool_use_id, '/tool_use_id', refuse);
+  // The type of the block: signature is required
+  if (type === 'thinking' && typeof signature !== 'string')
+    refuse('bad-field', 'thinking goes back with its signature', '/signature');
+  if (
+    type === 'image' &&
+    isJsonObject(source) &&
+    source['type'] === 'base64' &&
+    !IMAGE_TYPES.includes(source['media_type'])
+  ) {
+    refuse('bad-field', 'an image has to be JPEG, PNG, GIF or WebP', '/source/media_type');
+  }
+  if (!standsIn(type, role)) refuse('wrong-role', 'this kind of block stands in messages of another role');
+}
+
+/** The type SystemMessageParam and the beta's. */
+const IN_SYSTEM: readonly unknown[] = ['text', 'tool_addition', 'tool_removal'] satisfies readonly AnyBlock['type'][];
+
+function standsIn(type: unknown, role: Entry['role']): boolean {
+  // github.com/tghamm/Anthropic.SDK/issues/128 says it of results; of calls the API says the like
+  if (type === 'tool_result') return role === 'user';
+  if (type === 'tool_use') return role === 'assistant';
+  return role !== 'system' || IN_SYSTEM.includes(type);
+}
+
+function idFaults(id: unknown, field: string, refuse: Refuse): void {
+  if (id === undefined || id === null || id === '') refuse('missing-id', 'the id is missing', field);
+  else if (typeof id !== 'string' || !ID.test(id)) refuse('bad-id', 'an id holds letters, digits, _ and - only', field);
+}
+
+const DUPLICATE = 'the ids of calls have to be unique';
+const isThinking = ({ block }: Part): boolean => block.type === 'thinking' || block.type === 'redacted_thinking';
+/** After a server tool the model may think again within the same message. */
+const isServerTool = ({ native }: Part): boolean =>
+  isJsonObject(native) && /_tool_(?:use|result)$/.test(string(native['type']));
+
+function thinkingFaults({ parts, path }: Entry): readonly FormatFault[] {
+  const [first] = parts;
+  const last = parts.at(-1);
+  const thinking = parts.find(isThinking);
+  if (!first || !last || !thinking) return [];
+  // github.com/tailcallhq/forgecode/issues/2107
+  if (parts.every(isThinking)) return [{ path, rule: 'empty-message', detail: 'a message may not be thinking alone' }];
+  // github.com/zed-industries/zed/pull/33317
+  if (thinking !== first && !parts.slice(0, parts.indexOf(thinking)).some(isServerTool)) {
+    return [{ path: thinking.path, rule: 'thinking-first', detail: 'thinking stands before text and calls' }];
+  }
+  return isThinking(last)
+    ? [{ path: last.path, rule: 'bad-block', detail: 'a message may not end with thinking' }]
+    : [];
+}
+
+const isEmpty = ({ parts }: Entry): boolean => parts.length === 0 || (parts.length === 1 && parts[0]?.native === '');
+
+const emptyMessage = ({ path }: Entry): FormatFault => ({
+  path,
+  rule: 'empty-message',
+  detail: 'a message has to say something',
+});
+
+function neighbourFaults(entries: readonly Entry[]): readonly FormatFault[] {
+  const found: FormatFault[] = [];
+  const ids = new Set<string>();
+  let before: Entry | undefined;
+  for (const [index, entry] of entries.entries()) {
+    const calls = entry.parts.filter(({ block }) => block.type === 'function_call' && block.id !== '');
+    // github.com/anthropics/claude-code/issues/28515; within one message `faults` tells
+    const idOf = ({ block }: Part): string => (block.type === 'function_call' ? block.id : '');
+    for (const call of calls)
+      if (ids.has(idOf(call))) found.push({ path: `${call.path}/id`, rule: 'duplicate-id', detail: DUPLICATE });
+    for (const call of calls) ids.add(idOf(call));
+    // github.com/anthropics/claude-code/issues/6774: all but a final assistant message
+    if (entry.role === 'assistant' && index < entries.length - 1 && isEmpty(entry)) found.push(emptyMessage(entry));
+    if (entry.role !== 'system') before = entry;
+    else if (!mayPrecedeSystem(before)) {
+      found.push({ path: entry.path, rule: 'wrong-role', detail: "a system message stands after a user's" });
+    }
+  }
+  // github.com/langchain-ai/langchain/issues/35071
+  const final = entries.at(-1);
+  const end = final?.role === 'assistant' && !isEmpty(final) ? final.parts.at(-1) : undefined;
+  if (end?.block.type === 'text' && /\s$/.test(end.block.text) && end.block.text.trim() !== '') {
+    found.push({ path: end.path, rule: 'bad-block', detail: 'a final assistant message may not end with white space' });
+  }
+  return found;
+}
+
+/** platform.claude.com/docs/en/build-with-claude/mid-conversation-system-messages */
+function mayPrecedeSystem(before: Entry | undefined): boolean {
+  const end = before?.parts.at(-1);
+  return before?.role === 'user' || (before?.role === 'assistant' && end !== undefined && isServerTool(end));
+}
