@@ -1,9 +1,16 @@
 /** The operation assemble: its texts, price and wire shapes beside the engine that answers it. */
 import { z } from 'zod';
-import { assemble as assembleContext, ASSEMBLE_VERSION } from '../engines/assemble.ts';
+import {
+  assemble as assembleContext,
+  ASSEMBLE_VERSION,
+  type AssembleOptions,
+  type AssembleResult,
+  digestOf,
+} from '../engines/assemble.ts';
 import { CAP_MIN_TOKENS } from '../engines/cap.ts';
 import { THINKING_LEVELS } from '../engines/model-catalog.ts';
 import { defineOperation } from '../operation.ts';
+import { writeMessages } from '../transcript/formats/conversation.ts';
 import {
   addOverlongText,
   breakdown,
@@ -16,50 +23,81 @@ import {
 import { loadEstimator, pause } from './estimators.ts';
 import { exampleConversation, exampleSystemPrompt, exampleTools } from './example-conversation.ts';
 import { leaseKeyOf } from './leases.ts';
+import {
+  addUnreadable,
+  elementIndex,
+  messageIndex,
+  nativeFields,
+  nativeMessages,
+  type NativeRead,
+  neutralFormat,
+  repairsOutput,
+  reportOf,
+  takeEither,
+} from './native.ts';
 import { modelVersions, resolveModelOr422 } from './resolved-model.ts';
-import { agentFunction, agentMessage, amount, messages, optional } from './transcript-schema.ts';
+import { agentMessage, amount, besideMessages, messages, optional } from './transcript-schema.ts';
 
-const input = z
-  .strictObject({
-    messages,
-    model: modelInput,
-    system_prompt: optional(z.string()),
-    tools: optional(z.array(agentFunction)),
-    options: optional(
-      z.strictObject({
-        ...summaryOptions,
-        reserved_tokens: amount.describe('Set aside for what is added later; 10 % of the window, at most 20000.'),
-        thinking_level: optional(z.enum(THINKING_LEVELS)).describe(
-          'Sets the model’s thinking budget of this level aside.',
-        ),
-        request_overhead_tokens: amount.describe('What your request takes beside prompt, messages and tools.'),
-        allow_prune: optional(z.boolean()),
-        allow_compaction: optional(z.boolean()),
-        protected_functions: functionIds.describe(
-          'Results of these are not pruned; if nothing else helps they are reduced.',
-        ),
-        max_result_tokens: optional(z.int().min(CAP_MIN_TOKENS)).describe(
-          'Cuts the middle out of every result that says more. Off by default.',
-        ),
-        user_first: optional(z.boolean()).describe(
-          'The messages begin with a user’s, as some providers want; where the tail does not, the newest one of those summarised stands before it. False by default.',
-        ),
-        cache_breakpoint: optional(z.int().min(-1)).describe(
-          'Index of the last message of a cached prefix: nothing up to it is changed, and nothing is compacted.',
-        ),
-      }),
-    ),
-  })
-  .superRefine((request, context) => {
+const common = {
+  model: modelInput,
+  options: optional(
+    z.strictObject({
+      ...summaryOptions,
+      reserved_tokens: amount.describe('Set aside for what is added later; 10 % of the window, at most 20000.'),
+      thinking_level: optional(z.enum(THINKING_LEVELS)).describe(
+        'Sets the model’s thinking budget of this level aside.',
+      ),
+      request_overhead_tokens: amount.describe('What your request takes beside prompt, messages and tools.'),
+      allow_prune: optional(z.boolean()),
+      allow_compaction: optional(z.boolean()),
+      protected_functions: functionIds.describe(
+        'Results of these are not pruned; if nothing else helps they are reduced.',
+      ),
+      max_result_tokens: optional(z.int().min(CAP_MIN_TOKENS)).describe(
+        'Cuts the middle out of every result that says more. Off by default.',
+      ),
+      user_first: optional(z.boolean()).describe(
+        'The messages begin with a user’s, as some providers want; where the tail does not, the newest one of those summarised stands before it. False by default.',
+      ),
+      cache_breakpoint: optional(z.int().min(-1)).describe(
+        'Index of the last message of a cached prefix: nothing up to it is changed, and nothing is compacted.',
+      ),
+    }),
+  ),
+};
+const input = z.discriminatedUnion('format', [
+  z.strictObject({ format: neutralFormat, messages, ...besideMessages, ...common }).superRefine((request, context) => {
     addOverlongText(request, context);
-    if ((request.options?.cache_breakpoint ?? -1) < request.messages.length) return;
-    const message = 'there is no message of this index';
-    context.addIssue({ code: 'custom', path: ['options', 'cache_breakpoint'], message });
-  });
+    addBadBreakpoint(request, context);
+  }),
+  z.strictObject({ ...nativeFields, ...common }).superRefine((request, context) => {
+    addUnreadable(request, context);
+    addBadBreakpoint(request, context);
+  }),
+]);
+
+function addBadBreakpoint(
+  request: {
+    readonly messages: readonly unknown[];
+    readonly options?: { readonly cache_breakpoint?: number | null } | null;
+  },
+  context: z.RefinementCtx,
+): void {
+  if ((request.options?.cache_breakpoint ?? -1) < request.messages.length) return;
+  const message = 'there is no message of this index';
+  context.addIssue({ code: 'custom', path: ['options', 'cache_breakpoint'], message });
+}
 
 const output = z.looseObject({
-  system_prompt: z.string().describe('Yours, and after it the summary if there is one.'),
-  messages: z.array(agentMessage).describe('What to send to the model: without custom messages, and never empty.'),
+  system_prompt: z.string().optional().describe('Yours, and after it the summary if there is one.'),
+  system: z
+    .unknown()
+    .describe(
+      'With a provider’s format: the same as it takes it beside the array; absent where it stands in the array.',
+    ),
+  messages: z
+    .union([z.array(agentMessage), nativeMessages])
+    .describe('What to send to the model: without custom messages, and never empty.'),
   token_count: tokens.describe('Everything together; never more than usable.'),
   usable: tokens,
   effective_max_output_tokens: tokens,
@@ -88,6 +126,7 @@ const output = z.looseObject({
     })
     .describe('What was done to make it fit.'),
   breakdown,
+  repairs: repairsOutput,
   versions,
 });
 
@@ -112,8 +151,10 @@ export const assemble = defineOperation({
     const model = resolveModelOr422(request.model, catalog, config);
     if ('problem' in model) return model;
     const estimator = await loadEstimator(request.model.id, request.options?.estimator);
+    const { neutral, native } = takeEither(request);
+    const whole = { ...neutral, model: request.model, options: optionsFor(native, request.options ?? null) };
     let isLeased = false;
-    const assembled = await assembleContext(request, {
+    const assembled = await assembleContext(whole, {
       config,
       model,
       estimator,
@@ -121,7 +162,7 @@ export const assemble = defineOperation({
       pause,
       withLease: async (work) => {
         isLeased = true;
-        return leases.hold(await leaseKeyOf(request), config.lease_ttl_secs, work);
+        return leases.hold(await leaseKeyOf(whole), config.lease_ttl_secs, work);
       },
     });
     if (assembled.kind === 'overflow') {
@@ -135,7 +176,7 @@ export const assemble = defineOperation({
         problem: { code: 'busy', retry_after_seconds: BUSY_RETRY_AFTER_SECONDS },
       };
     }
-    const { result } = assembled;
+    const result = native ? await inNativeTerms(native, request, assembled.result) : assembled.result;
     const versionsUsed = {
       engine: `assemble/${ASSEMBLE_VERSION}`,
       ...estimator.versions,
@@ -156,3 +197,39 @@ export const assemble = defineOperation({
     messages: exampleConversation,
   },
 });
+
+/** A breakpoint is of the provider's array; and where the provider wants a user first, so do we. */
+function optionsFor(native: NativeRead | undefined, options: AssembleOptions | null): AssembleOptions | null {
+  if (!native) return options;
+  const { cache_breakpoint: element, user_first } = options ?? {};
+  return {
+    ...options,
+    user_first: user_first ?? native.conversation.format.rules.userFirst,
+    ...(typeof element === 'number' && { cache_breakpoint: messageIndex(native, element) }),
+  };
+}
+
+async function inNativeTerms(
+  native: NativeRead,
+  { system, options }: { readonly system?: unknown; readonly options?: AssembleOptions | null },
+  { system_prompt, messages: left, applied, ...rest }: AssembleResult,
+) {
+  const { format, entries, system: instructions = '' } = native.conversation;
+  const said = { messages: writeMessages(native.conversation, left), ...(system !== undefined && { system }) };
+  // Whatever stands in the prompt beside the caller's instructions is the summary.
+  const summary = system_prompt.slice(instructions.trimEnd().length).trim();
+  const { cache_breakpoint: last } = options ?? {};
+  const { prefix, tail_start_index: tail, opening_message_index: opening } = applied;
+  const cached = entries.slice(0, (last ?? -1) + 1).map(({ native: element }) => element);
+  return {
+    ...(summary ? format.addInstruction(said, summary) : said),
+    ...rest,
+    applied: {
+      ...applied,
+      ...(tail !== undefined && { tail_start_index: elementIndex(native, tail) }),
+      ...(opening !== undefined && { opening_message_index: elementIndex(native, opening) }),
+      ...(prefix && { prefix: { ...prefix, messages: cached.length, sha256: await digestOf(cached) } }),
+    },
+    ...reportOf(native),
+  };
+}

@@ -2,29 +2,42 @@
 import { z } from 'zod';
 import { compact as compactHistory, COMPACT_VERSION } from '../engines/compact.ts';
 import { defineOperation } from '../operation.ts';
+import { writeMessages } from '../transcript/formats/conversation.ts';
 import { addOverlongText, estimatorName, modelInput, summaryOptions, tokens, versions } from './context-schema.ts';
 import { loadEstimator, pause } from './estimators.ts';
 import { exampleConversation } from './example-conversation.ts';
 import { leaseKeyOf } from './leases.ts';
+import {
+  addUnreadable,
+  elementIndex,
+  nativeFields,
+  nativeMessages,
+  type NativeRead,
+  neutralFormat,
+  repairsOutput,
+  reportOf,
+  takeEither,
+} from './native.ts';
 import { modelVersions, resolveModelOr422 } from './resolved-model.ts';
 import { amount, messages, optional } from './transcript-schema.ts';
 
-const input = z
-  .strictObject({
-    messages,
-    model: modelInput,
-    options: optional(
-      z.strictObject({
-        ...summaryOptions,
-        preserve_recent_tokens: amount.describe(
-          'How many tokens the newest messages may keep; a quarter of what is usable, from 2000 to 8000.',
-        ),
-      }),
-    ),
-  })
-  .superRefine(addOverlongText);
+const beside = {
+  model: modelInput,
+  options: optional(
+    z.strictObject({
+      ...summaryOptions,
+      preserve_recent_tokens: amount.describe(
+        'How many tokens the newest messages may keep; a quarter of what is usable, from 2000 to 8000.',
+      ),
+    }),
+  ),
+};
+const input = z.discriminatedUnion('format', [
+  z.strictObject({ format: neutralFormat, messages, ...beside }).superRefine(addOverlongText),
+  z.strictObject({ ...nativeFields, ...beside }).superRefine(addUnreadable),
+]);
 
-const common = { estimator: estimatorName, versions };
+const common = { estimator: estimatorName, repairs: repairsOutput, versions };
 const output = z.discriminatedUnion('status', [
   z.looseObject({
     status: z.literal('ok'),
@@ -35,6 +48,9 @@ const output = z.discriminatedUnion('status', [
     tokens_before: tokens.describe('Of the messages that were summarised.'),
     tokens_after: tokens.describe('Of the summary and the messages that stay.'),
     used_prior_summary: z.boolean(),
+    messages: nativeMessages
+      .optional()
+      .describe('With a provider’s format: the messages that stay, all instructions among them.'),
     ...common,
   }),
   z.looseObject({ status: z.literal('busy').describe('Another call holds the lease. Not charged.'), ...common }),
@@ -64,11 +80,13 @@ export const compact = defineOperation({
     const model = resolveModelOr422(request.model, catalog, config);
     if ('problem' in model) return model;
     const estimator = await loadEstimator(request.model.id, request.options?.estimator);
-    const work = () => compactHistory(request, { config, model, estimator, summarizer, pause });
-    const key = await leaseKeyOf(request);
+    const { neutral, native } = takeEither(request);
+    const history = { ...neutral, model: request.model, options: request.options ?? null };
+    const work = () => compactHistory(history, { config, model, estimator, summarizer, pause });
+    const key = await leaseKeyOf(history);
     const result = (await leases.hold(key, config.lease_ttl_secs, work)) ?? { status: 'busy' as const };
     const data = {
-      ...result,
+      ...(native ? tailOf(native, result) : result),
       estimator: estimator.name,
       versions: {
         engine: `compact/${COMPACT_VERSION}`,
@@ -88,3 +106,13 @@ export const compact = defineOperation({
     options: { preserve_recent_tokens: 400 },
   },
 });
+
+/** The answer in the provider's terms. */
+function tailOf<R extends { readonly status: string }>(native: NativeRead, result: R): R {
+  const { conversation } = native;
+  if (!('tail_start_index' in result)) return { ...result, ...reportOf(native) };
+  const start = typeof result.tail_start_index === 'number' ? result.tail_start_index : conversation.messages.length;
+  const tail_start_index = start < conversation.messages.length ? elementIndex(native, start) : null;
+  const tail = writeMessages(conversation, conversation.messages.slice(start));
+  return { ...result, tail_start_index, messages: tail, ...reportOf(native) };
+}

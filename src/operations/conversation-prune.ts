@@ -8,9 +8,27 @@ import {
   conversationPrune as prune,
   DEFAULT_TOKENIZER,
   needsTokenizer,
+  type PruneRequest,
+  type PruneResult,
 } from '../engines/conversation-prune.ts';
+import { messageText } from '../engines/estimator.ts';
+import { type NativePruneRequest, pruneNative } from '../engines/native-prune.ts';
+import type { JsonObject } from '../json.ts';
 import { defineOperation } from '../operation.ts';
+import { messageOf } from '../transcript/formats/conversation.ts';
 import { type Encoding, isEncodingName, loadEncoding } from '../tokenizer/encoding.ts';
+import {
+  addUnreadable,
+  isNative,
+  type NativeInput,
+  nativeFields,
+  nativeMessages,
+  neutralFormat,
+  readNative,
+  repairsOutput,
+  reportOf,
+  takeNative,
+} from './native.ts';
 
 const MAX_MESSAGES = 500;
 const MAX_CONTENT_CHARS = 100_000;
@@ -21,6 +39,8 @@ const MAX_TOOL_CALL_ID_CHARS = 200;
 const MAX_TOKENIZER_NAME_CHARS = 64;
 const MAX_TOKENS = 100_000_000;
 const MAX_KEEP_RECENT_MESSAGES = 100;
+
+const TOO_MUCH = `at most ${MAX_TOTAL_CONTENT_CHARS} characters of content in all messages together`;
 
 const KINDS = ['text', 'tool_call', 'tool_result'] as const;
 
@@ -51,13 +71,7 @@ const message = z.strictObject({
     .exactOptional(),
 });
 
-const input = z.strictObject({
-  messages: z
-    .array(message)
-    .min(1)
-    .max(MAX_MESSAGES)
-    .refine(fitsInTotal, `at most ${MAX_TOTAL_CONTENT_CHARS} characters of content in all messages together`)
-    .describe(`Up to ${MAX_MESSAGES}; ${MAX_TOTAL_CONTENT_CHARS} characters of content in total.`),
+const common = {
   cacheBreakpoint: z
     .int()
     .min(-1)
@@ -81,7 +95,45 @@ const input = z.strictObject({
       'o200k_base or cl100k_base. Any other name (including Claude models) returns status unsupported for items that need counting; caller token counts are always accepted.',
     )
     .exactOptional(),
+};
+
+const indices = z
+  .array(
+    z
+      .int()
+      .min(0)
+      .max(MAX_MESSAGES - 1),
+  )
+  .max(MAX_MESSAGES);
+
+const neutralInput = z.strictObject({
+  format: neutralFormat,
+  messages: z
+    .array(message)
+    .min(1)
+    .max(MAX_MESSAGES)
+    .refine((messages) => fitInTotal(messages.map(({ content = '' }) => content)), TOO_MUCH)
+    .describe(`Up to ${MAX_MESSAGES}; ${MAX_TOTAL_CONTENT_CHARS} characters of content in total.`),
+  ...common,
 });
+
+const input = z.discriminatedUnion('format', [
+  neutralInput,
+  z
+    .strictObject({
+      ...nativeFields,
+      messages: nativeFields.messages.min(1).max(MAX_MESSAGES),
+      ...common,
+      pinned: indices.describe('Indices of messages that are never dropped.').exactOptional(),
+      droppable: indices
+        .describe(
+          'Indices of messages that may be dropped though they are no calls and results. Instructions, the newest user message and, where the provider wants a user first, the first one stay.',
+        )
+        .exactOptional(),
+    })
+    .superRefine(addUnreadable)
+    .refine(fitsInTotalRead, { error: TOO_MUCH, path: ['messages'] }),
+]);
 
 // Open where the published schema is open, so that more evidence can come without breaking a reader. Whatever stands in
 // every answer is required, which the published schema leaves unsaid.
@@ -92,6 +144,10 @@ const output = z.looseObject({
       'pass: every rule held. fail: a rule was violated (see witnesses). unknown: the input lacks the evidence to decide. unsupported: outside what this engine covers. Missing evidence is never a pass.',
     ),
   keep: z.array(z.int()).max(MAX_MESSAGES).describe('Indices of messages to keep, ascending.'),
+  messages: nativeMessages
+    .optional()
+    .describe('With a provider’s format: the messages to keep, as they were supplied.'),
+  repairs: repairsOutput,
   dropped: z
     .array(
       z.strictObject({
@@ -134,6 +190,20 @@ const output = z.looseObject({
   deterministic: z.boolean().describe('Always true: pure code, no model.'),
 });
 
+export const conversationPruneExample: z.infer<typeof neutralInput> = {
+  messages: [
+    { role: 'system', content: 'You are a support agent.', tokens: 400 },
+    { role: 'user', content: 'Look up order 1042.', tokens: 20 },
+    { role: 'assistant', kind: 'tool_call', toolCallId: 't1', tokens: 30 },
+    { role: 'user', kind: 'tool_result', toolCallId: 't1', tokens: 6000 },
+    { role: 'assistant', content: 'Order 1042 shipped.', tokens: 15 },
+    { role: 'user', content: 'Thanks. Now order 1043.', tokens: 20 },
+  ],
+  cacheBreakpoint: 1,
+  targetTokens: 1000,
+  keepRecent: 2,
+};
+
 const TITLE = 'Choose which old messages to drop to hit a token target without touching the cached prompt prefix';
 
 export const conversationPrune = defineOperation({
@@ -149,34 +219,38 @@ export const conversationPrune = defineOperation({
   input,
   output,
   async run(request) {
-    const data = await prune(request, await encodingFor(request));
+    const data: PruneResult = isNative(request)
+      ? await pruneInFormat(request)
+      : await prune(request, await encodingFor(request));
     return { kind: 'answer', billable: data.status === 'pass' || data.status === 'fail', data };
   },
-  example: {
-    messages: [
-      { role: 'system', content: 'You are a support agent.', tokens: 400 },
-      { role: 'user', content: 'Look up order 1042.', tokens: 20 },
-      { role: 'assistant', kind: 'tool_call', toolCallId: 't1', tokens: 30 },
-      { role: 'user', kind: 'tool_result', toolCallId: 't1', tokens: 6000 },
-      { role: 'assistant', content: 'Order 1042 shipped.', tokens: 15 },
-      { role: 'user', content: 'Thanks. Now order 1043.', tokens: 20 },
-    ],
-    cacheBreakpoint: 1,
-    targetTokens: 1000,
-    keepRecent: 2,
-  },
+  example: conversationPruneExample,
 });
 
+async function pruneInFormat(
+  request: NativePruneRequest & NativeInput,
+): Promise<PruneResult & { messages: readonly JsonObject[] }> {
+  const { tokenizer = DEFAULT_TOKENIZER } = request;
+  const native = takeNative(request);
+  const encoding = isEncodingName(tokenizer) ? await loadEncoding(tokenizer) : undefined;
+  const result = await pruneNative(request, native.conversation, encoding);
+  const kept = new Set(result.keep);
+  const messages = native.conversation.entries.filter((_, index) => kept.has(index)).map((entry) => entry.native);
+  return { ...result, messages, ...reportOf(native) };
+}
+
 /** A table is loaded only for a request that needs it; the engine tells a missing one from an unneeded one. */
-async function encodingFor({
-  messages,
-  tokenizer = DEFAULT_TOKENIZER,
-}: z.infer<typeof input>): Promise<Encoding | undefined> {
+async function encodingFor({ messages, tokenizer = DEFAULT_TOKENIZER }: PruneRequest): Promise<Encoding | undefined> {
   return needsTokenizer(messages) && isEncodingName(tokenizer) ? loadEncoding(tokenizer) : undefined;
 }
 
-function fitsInTotal(messages: readonly { content?: string }[]): boolean {
-  const contents = messages.map(({ content = '' }) => content);
+function fitsInTotalRead(request: NativeInput): boolean {
+  const read = readNative(request);
+  // What cannot be read has been said already.
+  return !read.ok || fitInTotal(read.value.conversation.entries.map((entry) => messageText(messageOf(entry))));
+}
+
+function fitInTotal(contents: readonly string[]): boolean {
   // UTF-16 units are never fewer than code points, so only what is over in units has to be counted.
   const units = contents.reduce((total, { length }) => total + length, 0);
   return (

@@ -14,17 +14,14 @@ import {
 } from './context-schema.ts';
 import { loadEstimator, pause } from './estimators.ts';
 import { exampleConversation, exampleSystemPrompt, exampleTools } from './example-conversation.ts';
-import { agentFunction, messages, optional } from './transcript-schema.ts';
+import { addUnreadable, nativeFields, neutralFormat, repairsOutput, reportOf, takeEither } from './native.ts';
+import { besideMessages, messages, optional } from './transcript-schema.ts';
 
-const input = z
-  .strictObject({
-    messages,
-    model: modelInput,
-    system_prompt: optional(z.string()),
-    tools: optional(z.array(agentFunction)),
-    options: optional(z.strictObject({ estimator: estimatorChoice })),
-  })
-  .superRefine(addOverlongText);
+const common = { model: modelInput, options: optional(z.strictObject({ estimator: estimatorChoice })) };
+const input = z.discriminatedUnion('format', [
+  z.strictObject({ format: neutralFormat, messages, ...besideMessages, ...common }).superRefine(addOverlongText),
+  z.strictObject({ ...nativeFields, ...common }).superRefine(addUnreadable),
+]);
 
 const output = z.looseObject({
   tokens: tokens.describe('Everything together: messages, system prompt, tools and reply priming.'),
@@ -33,6 +30,7 @@ const output = z.looseObject({
   ),
   estimator: estimatorName,
   breakdown,
+  repairs: repairsOutput,
   versions,
 });
 
@@ -54,8 +52,10 @@ export const count = defineOperation({
   // Arguments and parameters are counted as the JSON that was sent.
   dependsOnKeyOrder: true,
   async run(request) {
-    const chosen = await loadEstimator(request.model.id, request.options?.estimator);
-    return { kind: 'answer', billable: true, data: await countTokens(request, chosen, pause) };
+    const { model, options } = request;
+    const { neutral, native } = takeEither(request);
+    const counted = await countTokens({ ...neutral, model }, await loadEstimator(model.id, options?.estimator), pause);
+    return { kind: 'answer', billable: true, data: { ...counted, ...reportOf(native) } };
   },
   example: {
     model: { id: 'gpt-5', provider: 'openai' },

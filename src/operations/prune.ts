@@ -2,6 +2,7 @@
 import { z } from 'zod';
 import { prune as pruneResults, PRUNE_VERSION } from '../engines/prune.ts';
 import { defineOperation } from '../operation.ts';
+import { writeMessages } from '../transcript/formats/conversation.ts';
 import {
   addOverlongText,
   estimatorChoice,
@@ -13,30 +14,41 @@ import {
 } from './context-schema.ts';
 import { loadEstimator, pause } from './estimators.ts';
 import { exampleConversation } from './example-conversation.ts';
+import {
+  addUnreadable,
+  nativeFields,
+  nativeMessages,
+  neutralFormat,
+  repairsOutput,
+  reportOf,
+  takeEither,
+} from './native.ts';
 import { agentMessage, amount, messages, optional } from './transcript-schema.ts';
 
-const input = z
-  .strictObject({
-    messages,
-    model: optional(modelInput),
-    options: optional(
-      z.strictObject({
-        protect_recent_tokens: amount.describe('The newest so many tokens of results stay; 40000.'),
-        min_free_tokens: amount.describe('Less than this is not worth a broken cache, so nothing is touched; 20000.'),
-        max_output_chars: amount.describe('A result of no more code points stays; 2000.'),
-        protected_functions: functionIds.describe('Results of these functions stay.'),
-        estimator: estimatorChoice,
-      }),
-    ),
-  })
-  .superRefine(addOverlongText);
+const options = optional(
+  z.strictObject({
+    protect_recent_tokens: amount.describe('The newest so many tokens of results stay; 40000.'),
+    min_free_tokens: amount.describe('Less than this is not worth a broken cache, so nothing is touched; 20000.'),
+    max_output_chars: amount.describe('A result of no more code points stays; 2000.'),
+    protected_functions: functionIds.describe('Results of these functions stay.'),
+    estimator: estimatorChoice,
+  }),
+);
+const common = { model: optional(modelInput), options };
+const input = z.discriminatedUnion('format', [
+  z.strictObject({ format: neutralFormat, messages, ...common }).superRefine(addOverlongText),
+  z.strictObject({ ...nativeFields, ...common }).superRefine(addUnreadable),
+]);
 
 const output = z.looseObject({
-  messages: z.array(agentMessage).describe('The same messages in the same order; some results are placeholders now.'),
+  messages: z
+    .union([z.array(agentMessage), nativeMessages])
+    .describe('The same messages in the same order; some results are placeholders now.'),
   pruned_parts: tokens.describe('Results that are placeholders now.'),
   pruned_tokens: tokens.describe('Tokens freed, less those of the placeholders.'),
   scanned_parts: tokens.describe('Results that were looked at: older than the last two user turns, and not protected.'),
   estimator: estimatorName,
+  repairs: repairsOutput,
   versions,
 });
 
@@ -56,8 +68,12 @@ export const prune = defineOperation({
   // Arguments and parameters are counted as the JSON that was sent.
   dependsOnKeyOrder: true,
   async run(request, { config }) {
+    const { neutral, native } = takeEither(request);
     const estimator = await loadEstimator(request.model?.id ?? '', request.options?.estimator);
-    return { kind: 'answer', billable: true, data: await pruneResults(request, config, estimator, pause) };
+    const whole = { ...neutral, options: request.options ?? null };
+    const pruned = await pruneResults(whole, config, estimator, pause);
+    const left = native ? writeMessages(native.conversation, pruned.messages) : pruned.messages;
+    return { kind: 'answer', billable: true, data: { ...pruned, messages: left, ...reportOf(native) } };
   },
   example: {
     model: { id: 'gpt-5' },

@@ -110,3 +110,6 @@ export const agentFunction: z.ZodType<AgentFunction> = z
     execution_mode: optional(z.enum(['parallel', 'sequential'])),
   })
   .meta({ id: 'AgentFunction', description: 'A function that the model may call.' });
+
+/** What stands beside the messages. */
+export const besideMessages = { system_prompt: optional(z.string()), tools: optional(z.array(agentFunction)) };

@@ -111,7 +111,12 @@ function describeIssue(issue: Issue, value: unknown): Finding {
 function describeUnion(issue: Extract<Issue, { code: 'invalid_union' }>, value: unknown): Finding {
   const { path } = issue;
   if ('options' in issue && issue.options) {
-    const detail = isAbsent(value, path) ? REQUIRED : `expected ${issue.options.map(String).join(' or ')}`;
+    const detail = isAbsent(value, path)
+      ? REQUIRED
+      : `expected ${issue.options
+          .filter((option) => option !== undefined)
+          .map(String)
+          .join(' or ')}`;
     return { path, detail };
   }
   const inside = issue.errors

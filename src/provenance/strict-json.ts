@@ -3,7 +3,7 @@
  * pass and no two readers agree on (names used twice, half surrogate pairs, integers that lose digits, bottomless nesting),
  * and it never quotes the text. One pass, no recursion, no more state than the open containers.
  */
-import { jsonPointer, type Problem, type Result } from '../problem.ts';
+import { jsonPointer, type JsonPointer, type Problem, type Result } from '../problem.ts';
 
 export interface JsonLimits {
   /** Containers inside each other; the outermost is level 1. */
@@ -35,6 +35,27 @@ export function parseStrictJson(source: Uint8Array | string, limits = REQUEST_LI
   return problem ? { ok: false, problem } : { ok: true, value: JSON.parse(text) as unknown };
 }
 
+/** So many half pairs are mended in one text at most. */
+const MENDED_MAX = 1_000;
+
+/**
+ * As `parseStrictJson`, except that half surrogate pairs in values become U+FFFD.
+ *
+ * @returns the value, and the pointers of the texts that had some.
+ */
+export function parseMending(
+  source: Uint8Array | string,
+  limits = REQUEST_LIMITS,
+): Result<{ readonly value: unknown; readonly mended: readonly JsonPointer[] }> {
+  const text = typeof source === 'string' ? source : decodeUtf8(source);
+  if (text === undefined) return { ok: false, problem: { code: 'invalid_utf8', path: '' } };
+  const mended: JsonPointer[] = [];
+  const problem = findProblem(text, limits, mended);
+  if (problem) return { ok: false, problem };
+  const wellFormed = (_: string, value: unknown): unknown => (typeof value === 'string' ? value.toWellFormed() : value);
+  return { ok: true, value: { value: JSON.parse(text, wellFormed) as unknown, mended } };
+}
+
 function decodeUtf8(bytes: Uint8Array): string | undefined {
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
@@ -54,7 +75,8 @@ type Expected = 'value' | 'first item' | 'name' | 'first name' | 'separator';
 /** What scanning a token came to. */
 type Token = 'ok' | 'bad syntax' | 'half pair' | 'unsafe number';
 
-function findProblem(text: string, limits: JsonLimits): Problem | undefined {
+/** @param mended takes the pointers of values with half pairs; without it they are a problem. */
+function findProblem(text: string, limits: JsonLimits, mended?: JsonPointer[]): Problem | undefined {
   const scanner = new Scanner(text);
   const open: Level[] = [];
   const path = () => jsonPointer(open.flatMap(({ place }) => place ?? []));
@@ -80,7 +102,9 @@ function findProblem(text: string, limits: JsonLimits): Problem | undefined {
       }
       const token = scanner.scalar(char);
       if (token === 'bad syntax') return badSyntax();
-      if (token === 'half pair') return { code: 'invalid_unicode', path: path() };
+      if (token === 'half pair' && (mended?.push(path()) ?? Infinity) > MENDED_MAX) {
+        return { code: 'invalid_unicode', path: path() };
+      }
       if (token === 'unsafe number') return { code: 'unsafe_number', path: path() };
       expected = 'separator';
     } else if (level?.names && (expected === 'name' || (expected === 'first name' && char !== CLOSE_BRACE))) {

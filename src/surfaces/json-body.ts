@@ -4,7 +4,9 @@
  */
 import { BODY_REQUIRED, refusedInput } from '../operation.ts';
 import type { Problem, Result } from '../problem.ts';
-import { parseStrictJson, type JsonLimits } from '../provenance/strict-json.ts';
+import { SPLIT_SURROGATES } from '../operations/native.ts';
+import { isJsonObject } from '../json.ts';
+import { parseMending, parseStrictJson, type JsonLimits } from '../provenance/strict-json.ts';
 
 /** What a body may be; `json` is a request's by default. */
 export interface BodyLimits {
@@ -25,7 +27,25 @@ export async function readJsonBody(request: Request, limits: BodyLimits): Promis
   if (encoded || !JSON_MEDIA_TYPE.test(headers.get('Content-Type') ?? '')) {
     return { ok: false, problem: { code: 'unsupported_media_type' } };
   }
-  return parseStrictJson(read.value, limits.json);
+  const parsed = parseStrictJson(read.value, limits.json);
+  return parsed.ok || parsed.problem.code !== 'invalid_unicode' ? parsed : (mend(read.value, limits) ?? parsed);
+}
+
+/**
+ * Who asks for repair sends half surrogate pairs too, for which no digest exists: what is digested, answered and verified is the
+ * request without them, which says where they were. Undefined where no repair was asked for.
+ */
+function mend(bytes: Uint8Array, limits: BodyLimits): Result<unknown> | undefined {
+  const parsed = parseMending(bytes, limits.json);
+  if (!parsed.ok) return parsed;
+  const { value, mended } = parsed.value;
+  if (!isJsonObject(value)) return undefined;
+  if (value['repair'] === true) return { ok: true, value: { ...value, [SPLIT_SURROGATES]: mended } };
+  // A saved answer beside its request.
+  const { input } = value;
+  const inside = mended.flatMap((path) => (path.startsWith('/input/') ? [path.slice('/input'.length)] : []));
+  if (!isJsonObject(input) || input['repair'] !== true || inside.length < mended.length) return undefined;
+  return { ok: true, value: { ...value, input: { ...input, [SPLIT_SURROGATES]: inside } } };
 }
 
 const MISSING = refusedInput({}, '', BODY_REQUIRED);
