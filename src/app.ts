@@ -11,6 +11,7 @@ import type { Usdc } from './payment/networks.ts';
 import { problemResponse, type Problem } from './problem.ts';
 import type { DidDocument } from './provenance/did.ts';
 import { ANSWER_LIMITS } from './provenance/strict-json.ts';
+import { createCheckHandler } from './surfaces/check.ts';
 import { answerPreflight, finishHeaders, PUBLIC_FOR_A_MINUTE } from './surfaces/cross-origin.ts';
 import { readJsonBody, requireJsonBody } from './surfaces/json-body.ts';
 import { operationPath, PATHS, samplePath } from './surfaces/links.ts';
@@ -98,6 +99,8 @@ export function createApp(dependencies: AppDependencies): Hono<Env> {
   });
   app.use(PATHS.models, etag());
   route(app, 'GET', PATHS.models, (c) => answerModels(contextFor().catalog, c.req.query()));
+  const check = createCheckHandler(issuer.now);
+  route(app, 'POST', PATHS.check, async (c) => check(await requireJsonBody(c.req.raw, { bytes: bodyLimitBytes })));
   const verify = createVerifyHandler({ operations, contextFor, didDocument, now: issuer.now });
   // The answer may give back the whole input, which is sent along with it, and another writer may escape what we do not.
   const answerLimits = { bytes: 3 * bodyLimitBytes, json: ANSWER_LIMITS };

@@ -19,6 +19,7 @@ const EVERY: { readonly [Code in ProblemCode]: readonly [Extract<Problem, { code
   'context/overflow': [{ code: 'context/overflow', token_count: 9, usable: 8 }, 422],
   'context/model_unresolved': [{ code: 'context/model_unresolved' }, 422],
   busy: [{ code: 'busy', retry_after_seconds: 5 }, 503],
+  rate_limited: [{ code: 'rate_limited', retry_after_seconds: 5 }, 429],
   payload_too_large: [{ code: 'payload_too_large', limit_bytes: 8 }, 413],
   unsupported_media_type: [{ code: 'unsupported_media_type' }, 415],
   not_found: [{ code: 'not_found' }, 404],
@@ -74,6 +75,7 @@ describe('problems', () => {
     const waiting = Object.values(EVERY).filter(([problem]) => 'Retry-After' in toWire(problem).headers);
     expect(waiting.map(([{ code }]) => code)).toEqual([
       'busy',
+      'rate_limited',
       'payment_exhausted',
       'payer_exhausted',
       'settlement_unknown',

@@ -23,6 +23,7 @@ export type Problem =
   | { readonly code: 'context/overflow'; readonly token_count: number; readonly usable: number }
   | { readonly code: 'context/model_unresolved' }
   | { readonly code: 'busy'; readonly retry_after_seconds: number }
+  | { readonly code: 'rate_limited'; readonly retry_after_seconds: number }
   /** The body, or with `path` one text in it. */
   | { readonly code: 'payload_too_large'; readonly limit_bytes: number; readonly path?: JsonPointer }
   | { readonly code: 'unsupported_media_type' }
@@ -147,6 +148,8 @@ function describe(problem: Problem): Description {
         status: 503,
         error: `This conversation is being compacted by another call; send the same request again later. ${FREE}`,
       };
+    case 'rate_limited':
+      return { status: 429, error: `There were too many free calls just now; send this one again later. ${FREE}` };
     case 'unsupported_media_type':
       return { status: 415, error: `Send the request as application/json, not packed. ${FREE}` };
     case 'not_found':

@@ -9,7 +9,7 @@ import type { PaymentPayload, PaymentRequired } from '@x402/core/types';
 import { createPublicClient, createTestClient, createWalletClient, erc20Abi, http, type Address } from 'viem';
 import { generatePrivateKey, privateKeyToAccount, type PrivateKeyAccount } from 'viem/accounts';
 
-import { conversationPrune } from '../src/operations/conversation-prune.ts';
+import { conversationPrune, conversationPruneExample } from '../src/operations/conversation-prune.ts';
 import { operations } from '../src/operations/list.ts';
 import { BASE_SEPOLIA } from '../src/payment/networks.ts';
 import { parseSettings } from '../src/runtime/env.ts';
@@ -124,7 +124,7 @@ export function balanceOf(chain: LocalChain, owner: Address): Promise<bigint> {
 }
 
 /** The document's own example. */
-export const EXAMPLE = conversationPrune.example;
+export const EXAMPLE = conversationPruneExample;
 export const PRICE = BigInt(conversationPrune.price);
 
 /** Has the owner send all USDC away, as one who tries to have an answer for nothing would, between verification and settlement. */

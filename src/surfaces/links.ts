@@ -6,6 +6,7 @@ export const PATHS = {
   health: '/healthz',
   ready: '/readyz',
   models: '/api/v1/models',
+  check: '/api/v1/check',
   verify: '/api/v1/verify-provenance',
   verifyAlias: '/verify-provenance',
   did: '/.well-known/did.json',

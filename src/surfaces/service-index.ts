@@ -52,6 +52,7 @@ export function serviceIndex({ name, version, publicUrl, did, payment, operation
     },
     links: {
       models: url(PATHS.models),
+      check: url(PATHS.check),
       verifyProvenance: url(PATHS.verify),
       did: url(PATHS.did),
       health: url(PATHS.health),

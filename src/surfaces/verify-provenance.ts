@@ -10,6 +10,7 @@ import { digest, isJsonObject } from '../provenance/canonical.ts';
 import type { DidDocument } from '../provenance/did.ts';
 import { executionOf } from '../provenance/manifest.ts';
 import { conclude, readEnvelope, verifyEnvelope, type Check, type Checks } from '../provenance/verify.ts';
+import { createRateLimit } from './rate-limit.ts';
 
 export interface VerifyDependencies {
   readonly operations: readonly Operation[];
@@ -20,8 +21,6 @@ export interface VerifyDependencies {
 
 /** Re-runs are free, so they are few: enough for an auditor, too few to use the engines with. */
 const RERUNS_PER_MINUTE = 60;
-/** A longer input counts as several; the longest of all takes the minute for itself. */
-const CHARS_PER_RERUN = 65_536;
 
 /** Answers 200 with a verdict, whatever the verdict; 400 where there is nothing to verify. */
 export function createVerifyHandler(dependencies: VerifyDependencies): (body: Result<unknown>) => Promise<Response> {
@@ -107,18 +106,3 @@ async function runAgain({
 }
 
 const notChecked = (reason: string): Check => ({ result: 'not_checked', reason });
-
-/** A token bucket: a full minute's worth at once, then refilled steadily. */
-function createRateLimit(perMinute: number, now: () => Date): (input: unknown) => boolean {
-  let tokens = perMinute;
-  let filledAt = now().getTime();
-  return (input) => {
-    const time = now().getTime();
-    tokens = Math.min(perMinute, tokens + ((time - filledAt) / 60_000) * perMinute);
-    filledAt = time;
-    const cost = Math.min(perMinute, Math.ceil(JSON.stringify(input).length / CHARS_PER_RERUN));
-    if (tokens < cost) return false;
-    tokens -= cost;
-    return true;
-  };
-}
