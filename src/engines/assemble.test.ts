@@ -219,6 +219,12 @@ describe('the older part', () => {
     expect(asked.applied).toMatchObject({ tail_start_index: 6, opening_message_index: 3 });
   });
 
+  it('does not bring a user’s message back that is too long, where another tail begins with one', async () => {
+    const list = [user('w '.repeat(1_200)), assistant(), user('v '.repeat(90))];
+    const { messages: left, applied } = await fit({ messages: list, usable: 600, options: { user_first: true } });
+    expect([left, applied.tail_start_index]).toEqual([[list[2]], 2]);
+  });
+
   it('is summarised under a lease only where a model does it, and a held one is no reason to cut', async () => {
     const held: AssembleTools['withLease'] = async () => undefined;
     const options = {};

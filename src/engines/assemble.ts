@@ -23,7 +23,7 @@ import { reduceResults, resize } from './reduce.ts';
 import { selectTail, tailBudget } from './tail.ts';
 
 /** Raise it whenever the same request could give other bytes. */
-export const ASSEMBLE_VERSION = '1.1.0';
+export const ASSEMBLE_VERSION = '1.2.0';
 
 /** Null is absent everywhere. */
 export interface AssembleRequest {
@@ -168,17 +168,21 @@ export async function assemble(request: AssembleRequest, tools: AssembleTools): 
   /** Undefined where somebody else compacts; the same draft where there is nothing to gain. */
   const compacted = async (before: Draft, { tailTokens, summaryTokens }: Plan): Promise<Draft | undefined> => {
     const { messages, sizes } = before;
-    const lastUser = options.user_first ? (sizes[messages.findLastIndex(opensConversation)] ?? 0) : 0;
-    const room = Math.max(0, tailTokens - lastUser);
-    const start = selectTail(messages, sizes, options.tail_turns ?? config.tail_turns, room) ?? 0;
+    const openings = options.user_first ? openingsOf(messages) : [];
+    const bounds = {
+      turns: options.tail_turns ?? config.tail_turns,
+      budget: tailTokens,
+      before: (index: number) => sizes[openings[index] ?? -1] ?? 0,
+    };
+    const start = selectTail(messages, sizes, bounds) ?? 0;
     // Of the messages as they were sent: what pruning took away is what a summary is for.
     const head = originals.slice(0, start);
-    const bounds = { ...options, ...(summaryTokens !== undefined && { summary_tokens: summaryTokens }) };
-    const summarize = () => summarizeHead(head, sum(originalSizes.slice(0, start)), bounds, tools);
+    const asked = { ...options, ...(summaryTokens !== undefined && { summary_tokens: summaryTokens }) };
+    const summarize = () => summarizeHead(head, sum(originalSizes.slice(0, start)), asked, tools);
     const made = summarizer.deterministic || start === 0 ? await summarize() : await withLease(summarize);
     if (made?.status !== 'ok') return made && before;
     const { summary, tokens_before } = made;
-    const opening = options.user_first ? openingBefore(messages, start) : undefined;
+    const opening = openings[start];
     const keptOf = <T>(list: readonly T[]): T[] =>
       opening === undefined ? list.slice(start) : [...list.slice(opening, opening + 1), ...list.slice(start)];
     const summarised = { summary, tokens_before, start, opening, originals: keptOf(originals) };
@@ -262,11 +266,13 @@ export async function assemble(request: AssembleRequest, tools: AssembleTools): 
 const opensConversation = (message: AgentMessage): boolean =>
   beginsTurn(message) && message.content.length > 0 && !message.content.some(({ type }) => type === 'function_result');
 
-/** The newest user message before an assistant's at `start` that a conversation can begin with. */
-function openingBefore(messages: readonly AgentMessage[], start: number): number | undefined {
-  if (messages[start]?.role !== 'assistant') return undefined;
-  const opening = messages.slice(0, start).findLastIndex(opensConversation);
-  return opening < 0 ? undefined : opening;
+/** For each message of an assistant, the newest user's before it that a conversation can begin with. */
+function openingsOf(messages: readonly AgentMessage[]): readonly (number | undefined)[] {
+  let opening: number | undefined;
+  return messages.map((message, index) => {
+    if (opensConversation(message)) opening = index;
+    return message.role === 'assistant' ? opening : undefined;
+  });
 }
 
 function renderPrompt(base: string, summary: string | undefined): string {

@@ -55,6 +55,17 @@ describe('a cap', () => {
     expect(messages[0]?.content.map(({ type }) => type)).toEqual(['image', 'text', 'image']);
   });
 
+  it('counts the texts of a result as the message does, on lines of their own', async () => {
+    const { o200k_base } = ESTIMATORS;
+    const letters = [result('c', Array.from('abcdefghij'.repeat(10), text))];
+    expect(o200k_base.message(letters[0]!)).toBeGreaterThan(150);
+    const capped = await run(letters, 100, o200k_base);
+    expect(capped).toMatchObject({ capped_parts: 1 });
+    expect(o200k_base.message(capped.messages[0]!)).toBeLessThanOrEqual(100);
+    const inside = [user(inline('c', ...Array.from('abcdefghij'.repeat(10), text)))];
+    expect((await run(inside, 100, o200k_base)).messages).toEqual(inside);
+  });
+
   it.each(Object.entries(ESTIMATORS))(
     'by %s is kept with a margin, once and for all, and cuts no character',
     async (_, estimator) => {

@@ -1,7 +1,6 @@
 /** Cuts the middle out of every function result that says more than a caller wants any result to say. Pure. */
 import type { AgentMessage, ContentBlock } from '../transcript/message.ts';
-import { placeResults, replaceResults, type Replacement } from '../transcript/results.ts';
-import { resultText } from '../transcript/walk.ts';
+import { placeResults, replaceResults, type Replacement, type ResultPlace } from '../transcript/results.ts';
 import type { Estimator } from './estimator.ts';
 import { type Meter, sum } from './meter.ts';
 import { resultTokens } from './prune.ts';
@@ -32,11 +31,16 @@ export async function capResults(
   meter: Meter,
 ): Promise<Capped> {
   const places = placeResults(messages).filter((place) => place.message >= from && !isReference(place));
-  const tokens = await meter.each(places, (place) => resultTokens(place, estimator, sizes));
+  const tokens = await meter.each(places, (place) =>
+    place.result.content.filter(isText).length > 1
+      ? estimator.text(countedText(place))
+      : resultTokens(place, estimator, sizes),
+  );
   const over = places.map((place, index) => ({ ...place, was: tokens[index] ?? 0 })).filter(({ was }) => was > cap);
   const replacements: Replacement[] = [];
-  const now = await meter.each(over, ({ message, block, result, was }) => {
-    const cut = cutMiddle(resultText(result.content), was, cap, estimator);
+  const now = await meter.each(over, (place) => {
+    const { message, block, result, was } = place;
+    const cut = cutMiddle(countedText(place), was, cap, estimator);
     replacements.push({ message, block, by: { content: withText(result.content, cut.text) } });
     return cut.tokens;
   });
@@ -85,8 +89,16 @@ const tailOf = (text: string, length: number): string => {
 };
 const isInsidePair = (text: string, index: number): boolean => (text.codePointAt(index - 1) ?? 0) > 0xffff;
 
+const isText = (block: ContentBlock): block is Extract<ContentBlock, { type: 'text' }> => block.type === 'text';
+
+/** What a result says as it counts in a request: the texts of a message stand on lines of their own, those of a block do not. */
+function countedText({ block, result }: ResultPlace): string {
+  const texts = result.content.filter(isText).map(({ text }) => text);
+  return texts.join(block === undefined ? '\n' : '');
+}
+
 function withText(content: readonly ContentBlock[], text: string): ContentBlock[] {
-  const first = content.findIndex(({ type }) => type === 'text');
+  const first = content.findIndex(isText);
   return content.flatMap((block, index): ContentBlock[] =>
     block.type !== 'text' ? [block] : index === first ? [{ ...block, text }] : [],
   );

@@ -66,7 +66,7 @@ export async function compact({ messages, options }: CompactRequest, tools: Comp
   const seen = view.map(({ message }) => message);
   const sizes = await createMeter(pause).each(seen, (message) => estimator.message(message));
   const budget = options?.preserve_recent_tokens ?? tailBudget(usableTokens(model, config));
-  const start = selectTail(seen, sizes, options?.tail_turns ?? config.tail_turns, budget);
+  const start = selectTail(seen, sizes, { turns: options?.tail_turns ?? config.tail_turns, budget });
   const summarised = await summarizeHead(seen.slice(0, start), sum(sizes.slice(0, start)), options, tools);
   if (summarised.status !== 'ok') return summarised;
   const { summary, summary_tokens, tokens_before } = summarised;

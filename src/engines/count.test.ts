@@ -212,7 +212,7 @@ describe('inputs that broke public systems', () => {
 });
 
 describe('others get their turn', () => {
-  it('between messages and tools, after so many tokens', async () => {
+  it('before the first text and then after so many tokens, be they of messages or tools', async () => {
     let pauses = 0;
     const pause = async (): Promise<void> => {
       pauses += 1;
@@ -222,11 +222,11 @@ describe('others get their turn', () => {
     expect(pauses).toBe(10);
     const small = Array.from({ length: 10 }, () => user('x'.repeat(400)));
     await count({ messages: small, model }, heuristic, pause);
-    expect(pauses).toBe(10);
+    expect(pauses).toBe(11);
     await count({ messages: [...messages.slice(1), ...small], model }, heuristic, pause);
-    expect(pauses).toBe(19);
+    expect(pauses).toBe(21);
     const tools = [{ name: 'a', description: 'x'.repeat(4 * 40_000) }];
     await count({ messages: [], model, tools }, heuristic, pause);
-    expect(pauses).toBe(20);
+    expect(pauses).toBe(22);
   });
 });

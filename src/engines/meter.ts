@@ -8,19 +8,23 @@ export interface Meter {
   each<T>(items: Iterable<T>, tokensOf: (item: T) => number): Promise<number[]>;
 }
 
-/** @param pause is awaited between two texts after every so many tokens, whatever list they are of. */
+/**
+ * @param pause is awaited before the first text, as many calls may have come at once, and then after every so many tokens,
+ * whatever list they are of.
+ */
 export function createMeter(pause: () => Promise<void>): Meter {
-  let sincePause = 0;
+  let sincePause = PAUSE_AFTER_TOKENS;
   return {
     each: async (items, tokensOf) => {
       const counts: number[] = [];
       for (const item of items) {
+        if (sincePause >= PAUSE_AFTER_TOKENS) {
+          sincePause = 0;
+          await pause();
+        }
         const tokens = tokensOf(item);
         counts.push(tokens);
         sincePause += tokens;
-        if (sincePause < PAUSE_AFTER_TOKENS) continue;
-        sincePause = 0;
-        await pause();
       }
       return counts;
     },

@@ -11,6 +11,14 @@ export function tailBudget(usable: number): number {
   return Math.min(TAIL_MAX_TOKENS, Math.max(TAIL_MIN_TOKENS, Math.floor(usable * TAIL_SHARE_OF_USABLE)));
 }
 
+interface TailBounds {
+  readonly turns: number;
+  /** In tokens. */
+  readonly budget: number;
+  /** What has to stand before a tail that starts there, in tokens; nothing by default. */
+  readonly before?: (start: number) => number;
+}
+
 /**
  * The index of the first message that stays: the longest tail that begins safely, fits and has no more turns than wanted, or
  * else the newest turn that begins safely. 0 where nothing can be left out, undefined where nothing is to stay (no turn is
@@ -22,13 +30,12 @@ export function tailBudget(usable: number): number {
 export function selectTail(
   messages: readonly AgentMessage[],
   sizes: readonly number[],
-  tailTurns: number,
-  budget: number,
+  { turns, budget, before = () => 0 }: TailBounds,
 ): number | undefined {
   const starts = messages.flatMap((message, index) => (beginsTurn(message) ? [index] : []));
-  if (tailTurns === 0 || starts.length === 0) return undefined;
+  if (turns === 0 || starts.length === 0) return undefined;
   const safe = safeStarts(messages, placeResults(messages));
-  const oldest = starts.at(-tailTurns) ?? starts[0] ?? 0;
+  const oldest = starts.at(-turns) ?? starts[0] ?? 0;
   // A turn that begins unsafely is carried by an older one.
   const from = starts.findLast((start) => start <= oldest && safe[start]) ?? oldest;
   let first: number | undefined;
@@ -36,7 +43,7 @@ export function selectTail(
   for (let index = messages.length - 1; index >= from; index -= 1) {
     size += sizes[index] ?? 0;
     if (size > budget) break;
-    if (safe[index]) first = index;
+    if (safe[index] && size + before(index) <= budget) first = index;
   }
   return first ?? starts.findLast((start) => start > 0 && safe[start]) ?? 0;
 }

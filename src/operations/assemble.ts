@@ -20,7 +20,7 @@ import {
   tokens,
   versions,
 } from './context-schema.ts';
-import { loadEstimator, pause } from './estimators.ts';
+import { loadEstimator } from './estimators.ts';
 import { exampleConversation, exampleSystemPrompt, exampleTools } from './example-conversation.ts';
 import { leaseKeyOf } from './leases.ts';
 import {
@@ -35,6 +35,7 @@ import {
   reportOf,
   takeEither,
 } from './native.ts';
+import { pause } from './pause.ts';
 import { modelVersions, resolveModelOr422 } from './resolved-model.ts';
 import { agentMessage, amount, besideMessages, messages, optional } from './transcript-schema.ts';
 
@@ -97,7 +98,7 @@ const output = z.looseObject({
     ),
   messages: z
     .union([z.array(agentMessage), nativeMessages])
-    .describe('What to send to the model: without custom messages, and never empty.'),
+    .describe('What to send to the model: without custom messages; empty only where there was nothing else.'),
   token_count: tokens.describe('Everything together; never more than usable.'),
   usable: tokens,
   effective_max_output_tokens: tokens,

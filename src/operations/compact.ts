@@ -4,7 +4,7 @@ import { compact as compactHistory, COMPACT_VERSION } from '../engines/compact.t
 import { defineOperation } from '../operation.ts';
 import { writeMessages } from '../transcript/formats/conversation.ts';
 import { addOverlongText, estimatorName, modelInput, summaryOptions, tokens, versions } from './context-schema.ts';
-import { loadEstimator, pause } from './estimators.ts';
+import { loadEstimator } from './estimators.ts';
 import { exampleConversation } from './example-conversation.ts';
 import { leaseKeyOf } from './leases.ts';
 import {
@@ -18,6 +18,7 @@ import {
   reportOf,
   takeEither,
 } from './native.ts';
+import { pause } from './pause.ts';
 import { modelVersions, resolveModelOr422 } from './resolved-model.ts';
 import { amount, messages, optional } from './transcript-schema.ts';
 

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { SUMMARY_MIN_TOKENS } from '../engines/compact.ts';
 import { ESTIMATOR_CHOICES } from '../engines/estimator.ts';
 import { findOverlongText, MAX_ENCODED_TEXT_BYTES, type TextsToCount } from '../engines/overlong.ts';
-import { amount, optional } from './transcript-schema.ts';
+import { amount, optional, wholeAmount } from './transcript-schema.ts';
 import { addTooLarge } from './validate.ts';
 
 // Requests
@@ -14,8 +14,8 @@ export const modelInput = z
     provider: optional(z.string()),
     limits: optional(
       z.strictObject({
-        context_window: z.int().min(0),
-        max_output_tokens: z.int().min(0),
+        context_window: wholeAmount,
+        max_output_tokens: wholeAmount,
         input_limit: amount,
       }),
     ).describe('In tokens.'),

@@ -12,9 +12,10 @@ import {
   tokens,
   versions,
 } from './context-schema.ts';
-import { loadEstimator, pause } from './estimators.ts';
+import { loadEstimator } from './estimators.ts';
 import { exampleConversation, exampleSystemPrompt, exampleTools } from './example-conversation.ts';
 import { addUnreadable, nativeFields, neutralFormat, repairsOutput, reportOf, takeEither } from './native.ts';
+import { pause } from './pause.ts';
 import { besideMessages, messages, optional } from './transcript-schema.ts';
 
 const common = { model: modelInput, options: optional(z.strictObject({ estimator: estimatorChoice })) };

@@ -12,7 +12,7 @@ import {
   tokens,
   versions,
 } from './context-schema.ts';
-import { loadEstimator, pause } from './estimators.ts';
+import { loadEstimator } from './estimators.ts';
 import { exampleConversation } from './example-conversation.ts';
 import {
   addUnreadable,
@@ -23,6 +23,7 @@ import {
   reportOf,
   takeEither,
 } from './native.ts';
+import { pause } from './pause.ts';
 import { agentMessage, amount, messages, optional } from './transcript-schema.ts';
 
 const options = optional(

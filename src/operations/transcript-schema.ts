@@ -10,7 +10,11 @@ export function optional<Schema extends z.ZodType>(schema: Schema): z.ZodExactOp
 }
 
 const anyJson = z.unknown().exactOptional();
-export const amount = optional(z.int().min(0));
+
+/** Beyond any model's window or bill, and so small that thousands of them add up exactly. */
+const MAX_AMOUNT = 1e12;
+export const wholeAmount = z.int().min(0).max(MAX_AMOUNT);
+export const amount = optional(wholeAmount);
 
 const block: z.ZodType<ContentBlock> = z
   .discriminatedUnion('type', [

@@ -82,7 +82,8 @@ function findProblem(text: string, limits: JsonLimits, mended?: JsonPointer[]): 
   const path = () => jsonPointer(open.flatMap(({ place }) => place ?? []));
   const badSyntax = (): Problem => ({ code: 'invalid_json', path: path(), offset: scanner.at });
   let expected: Expected = 'value';
-  let values = 0;
+  // The outermost value is in nothing.
+  let values = -1;
 
   for (;;) {
     const char = scanner.skipWhitespace();

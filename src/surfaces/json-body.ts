@@ -5,6 +5,7 @@
 import { BODY_REQUIRED, refusedInput } from '../operation.ts';
 import type { Problem, Result } from '../problem.ts';
 import { SPLIT_SURROGATES } from '../operations/native.ts';
+import { pause } from '../operations/pause.ts';
 import { isJsonObject } from '../json.ts';
 import { parseMending, parseStrictJson, type JsonLimits } from '../provenance/strict-json.ts';
 
@@ -17,6 +18,9 @@ export interface BodyLimits {
 /** RFC 6839 suffixes count: `application/ld+json` is JSON too. */
 const JSON_MEDIA_TYPE = /^application\/(?:[\w.-]+\+)?json\s*(?:;|$)/i;
 
+/** A longer body takes milliseconds to read, and many may have come at once. */
+const PAUSE_BEFORE_BYTES = 65_536;
+
 /** Undefined where there is no body at all. Never rejects: a caller who breaks off is told so, if he still listens. */
 export async function readJsonBody(request: Request, limits: BodyLimits): Promise<Result<unknown> | undefined> {
   const read = await readBytes(request, limits.bytes);
@@ -27,6 +31,7 @@ export async function readJsonBody(request: Request, limits: BodyLimits): Promis
   if (encoded || !JSON_MEDIA_TYPE.test(headers.get('Content-Type') ?? '')) {
     return { ok: false, problem: { code: 'unsupported_media_type' } };
   }
+  if (read.value.length > PAUSE_BEFORE_BYTES) await pause();
   const parsed = parseStrictJson(read.value, limits.json);
   return parsed.ok || parsed.problem.code !== 'invalid_unicode' ? parsed : (mend(read.value, limits) ?? parsed);
 }

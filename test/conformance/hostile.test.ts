@@ -83,7 +83,7 @@ const BODIES: Readonly<
     '/messages',
   ],
   '90,000 messages': [{ ...EXAMPLE, messages: Array(90_000).fill(1) }, 400, 'invalid_request', '/messages'],
-  '100,000 names': [`{${Array.from({ length: 100_000 }, (_, i) => `"${i}":1`).join(',')}}`, 400, 'too_many_values'],
+  '100,001 names': [`{${Array.from({ length: 100_001 }, (_, i) => `"${i}":1`).join(',')}}`, 400, 'too_many_values'],
   'more bytes than are taken': [new Uint8Array(BODY_LIMIT_BYTES + 1).fill(32), 413, 'payload_too_large'],
 };
 

@@ -2,7 +2,7 @@ import { createServer, get } from 'node:http';
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { expect, it } from 'vitest';
-import { pause } from './estimators.ts';
+import { pause } from './pause.ts';
 
 /** Keeps the loop for some milliseconds, as counting between two pauses does. */
 function work(): void {
@@ -31,4 +31,26 @@ it('lets sockets be served between the pauses of calls that count at once', asyn
   expect(await served).toBe(true);
   await counted;
   server.close();
+});
+
+it('gives each turn of the loop to one of them, in the order in which they came', async () => {
+  const order: number[] = [];
+  const perTurn: number[] = [];
+  let counted = 0;
+  const caller = async (name: number): Promise<void> => {
+    for (let pauses = 0; pauses < 5; pauses++) {
+      await pause();
+      order.push(name);
+      counted += 1;
+    }
+  };
+  const done = Promise.all([0, 1, 2].map(caller));
+  while (order.length < 15) {
+    const before = counted;
+    await new Promise((resolve) => setImmediate(resolve));
+    perTurn.push(counted - before);
+  }
+  await done;
+  expect(Math.max(...perTurn)).toBe(1);
+  expect(order).toEqual([0, 1, 2, 0, 1, 2, 0, 1, 2, 0, 1, 2, 0, 1, 2]);
 });
