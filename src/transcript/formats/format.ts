@@ -19,6 +19,8 @@ export interface Entry {
   readonly path: JsonPointer;
   /** The very object that was supplied. */
   readonly native: JsonObject;
+  /** It stands for something that the provider holds, a call perhaps, so a result after it may be of a call that is not seen here. */
+  readonly isReference?: true;
 }
 
 /** One piece of an entry, in reading order. */
@@ -34,6 +36,8 @@ export interface Part {
   readonly path: JsonPointer;
   /** Set where `block` says something else than `native`: then `write` has to render it. */
   readonly edited?: true;
+  /** Of a result that can say nothing else, since its native form has no place for another text. The engines leave it alone. */
+  readonly isFixed?: true;
   /** Of a result that was made here: the call that it answers, which tells a format what the result has to look like. */
   readonly answers?: Part;
 }
