@@ -11,6 +11,7 @@ import type { Usdc } from './payment/networks.ts';
 import { problemResponse, type Problem } from './problem.ts';
 import type { DidDocument } from './provenance/did.ts';
 import { ANSWER_LIMITS } from './provenance/strict-json.ts';
+import { parseAnswerWithRequest } from './request-json.ts';
 import { createCheckHandler } from './surfaces/check.ts';
 import { answerPreflight, finishHeaders, PUBLIC_FOR_A_MINUTE } from './surfaces/cross-origin.ts';
 import { readJsonBody, requireJsonBody } from './surfaces/json-body.ts';
@@ -103,7 +104,7 @@ export function createApp(dependencies: AppDependencies): Hono<Env> {
   route(app, 'POST', PATHS.check, async (c) => check(await requireJsonBody(c.req.raw, { bytes: bodyLimitBytes })));
   const verify = createVerifyHandler({ operations, contextFor, didDocument, now: issuer.now });
   // The answer may give back the whole input, which is sent along with it, and another writer may escape what we do not.
-  const answerLimits = { bytes: 3 * bodyLimitBytes, json: ANSWER_LIMITS };
+  const answerLimits = { bytes: 3 * bodyLimitBytes, json: ANSWER_LIMITS, parse: parseAnswerWithRequest };
   for (const path of [PATHS.verify, PATHS.verifyAlias]) {
     route(app, 'POST', path, async (c) => verify(await requireJsonBody(c.req.raw, answerLimits)));
   }

@@ -5,6 +5,7 @@
 import { isJsonObject, type JsonObject } from '../provenance/canonical.ts';
 import { ANSWER_LIMITS, parseStrictJson } from '../provenance/strict-json.ts';
 import { verifyEnvelope, type Verification } from '../provenance/verify.ts';
+import { parseRequest } from '../request-json.ts';
 import type { SignedPayment } from './payment.ts';
 
 export interface AnswerToCheck {
@@ -27,7 +28,7 @@ export type Evidence =
 export async function checkEvidence(answer: AnswerToCheck): Promise<Evidence> {
   const envelope = parseStrictJson(answer.answer, ANSWER_LIMITS);
   if (!envelope.ok) return { ok: false, reason: 'the answer is not JSON' };
-  const request = parseStrictJson(answer.request);
+  const request = parseRequest(answer.request);
   if (!request.ok) return { ok: false, reason: 'the request is not JSON, so nothing can say that it was answered' };
   const { trusted, now } = answer;
   const verification = await verifyEnvelope({ envelope: envelope.value, input: request.value, trusted, now });

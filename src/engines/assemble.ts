@@ -5,7 +5,6 @@
  */
 import { canonicalJson, sha256, toHex } from '../provenance/canonical.ts';
 import type { AgentFunction, AgentMessage } from '../transcript/message.ts';
-import { beginsTurn } from '../transcript/results.ts';
 import { type Reserve, type ResolvedModel, usableTokens } from './budget.ts';
 import { capResults } from './cap.ts';
 import {
@@ -20,7 +19,7 @@ import { type Breakdown, byRole, type ModelInput } from './count.ts';
 import { createMeter, sum } from './meter.ts';
 import { pruneResults } from './prune.ts';
 import { reduceResults, resize } from './reduce.ts';
-import { selectTail, tailBudget } from './tail.ts';
+import { keptOf, selectTail, tailBudget } from './tail.ts';
 
 /** Raise it whenever the same request could give other bytes. */
 export const ASSEMBLE_VERSION = '1.2.0';
@@ -43,8 +42,6 @@ export interface AssembleOptions extends SummaryOptions, Reserve {
   readonly request_overhead_tokens?: number | null;
   /** No single result says more. */
   readonly max_result_tokens?: number | null;
-  /** Whether the messages have to begin with a user, as some providers want; see `opening_message_index`. */
-  readonly user_first?: boolean | null;
   /** Index of the last message of a cached prefix, which then stays byte for byte; -1 when nothing is cached. */
   readonly cache_breakpoint?: number | null;
 }
@@ -168,13 +165,13 @@ export async function assemble(request: AssembleRequest, tools: AssembleTools): 
   /** Undefined where somebody else compacts; the same draft where there is nothing to gain. */
   const compacted = async (before: Draft, { tailTokens, summaryTokens }: Plan): Promise<Draft | undefined> => {
     const { messages, sizes } = before;
-    const openings = options.user_first ? openingsOf(messages) : [];
     const bounds = {
       turns: options.tail_turns ?? config.tail_turns,
       budget: tailTokens,
-      before: (index: number) => sizes[openings[index] ?? -1] ?? 0,
+      userFirst: options.user_first,
     };
-    const start = selectTail(messages, sizes, bounds) ?? 0;
+    const { start = 0, opening } = selectTail(messages, sizes, bounds);
+    const tail = { start, opening };
     // Of the messages as they were sent: what pruning took away is what a summary is for.
     const head = originals.slice(0, start);
     const asked = { ...options, ...(summaryTokens !== undefined && { summary_tokens: summaryTokens }) };
@@ -182,11 +179,8 @@ export async function assemble(request: AssembleRequest, tools: AssembleTools): 
     const made = summarizer.deterministic || start === 0 ? await summarize() : await withLease(summarize);
     if (made?.status !== 'ok') return made && before;
     const { summary, tokens_before } = made;
-    const opening = openings[start];
-    const keptOf = <T>(list: readonly T[]): T[] =>
-      opening === undefined ? list.slice(start) : [...list.slice(opening, opening + 1), ...list.slice(start)];
-    const summarised = { summary, tokens_before, start, opening, originals: keptOf(originals) };
-    const after = { messages: keptOf(messages), sizes: keptOf(sizes), ...promptWith(summary), summarised };
+    const summarised = { summary, tokens_before, start, opening, originals: keptOf(originals, tail) };
+    const after = { messages: keptOf(messages, tail), sizes: keptOf(sizes, tail), ...promptWith(summary), summarised };
     return total(after) < total(before) ? after : before;
   };
 
@@ -261,18 +255,6 @@ export async function assemble(request: AssembleRequest, tools: AssembleTools): 
       },
     },
   };
-}
-
-const opensConversation = (message: AgentMessage): boolean =>
-  beginsTurn(message) && message.content.length > 0 && !message.content.some(({ type }) => type === 'function_result');
-
-/** For each message of an assistant, the newest user's before it that a conversation can begin with. */
-function openingsOf(messages: readonly AgentMessage[]): readonly (number | undefined)[] {
-  let opening: number | undefined;
-  return messages.map((message, index) => {
-    if (opensConversation(message)) opening = index;
-    return message.role === 'assistant' ? opening : undefined;
-  });
 }
 
 function renderPrompt(base: string, summary: string | undefined): string {

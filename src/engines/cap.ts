@@ -1,6 +1,12 @@
 /** Cuts the middle out of every function result that says more than a caller wants any result to say. Pure. */
 import type { AgentMessage, ContentBlock } from '../transcript/message.ts';
-import { placeResults, replaceResults, type Replacement, type ResultPlace } from '../transcript/results.ts';
+import {
+  isReplaceable,
+  placeResults,
+  replaceResults,
+  type Replacement,
+  type ResultPlace,
+} from '../transcript/results.ts';
 import type { Estimator } from './estimator.ts';
 import { type Meter, sum } from './meter.ts';
 import { resultTokens } from './prune.ts';
@@ -30,7 +36,9 @@ export async function capResults(
   estimator: Estimator,
   meter: Meter,
 ): Promise<Capped> {
-  const places = placeResults(messages).filter((place) => place.message >= from && !isReference(place));
+  const places = placeResults(messages).filter(
+    (place) => place.message >= from && isReplaceable(place) && !isReference(place),
+  );
   const tokens = await meter.each(places, (place) =>
     place.result.content.filter(isText).length > 1
       ? estimator.text(countedText(place))

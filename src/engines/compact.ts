@@ -9,7 +9,7 @@ import type { ModelInput } from './count.ts';
 import type { Estimator, EstimatorChoice } from './estimator.ts';
 import { createMeter, sum } from './meter.ts';
 import type { Summarizer } from './summarizer.ts';
-import { selectTail, tailBudget } from './tail.ts';
+import { keptOf, selectTail, tailBudget } from './tail.ts';
 
 /** Raise it whenever the same request could give other bytes. */
 export const COMPACT_VERSION = '1.1.0';
@@ -29,6 +29,8 @@ export interface SummaryOptions {
   /** Who compacts under the same key waits for the other. */
   readonly lease_key?: string | null;
   readonly estimator?: EstimatorChoice | null;
+  /** Whether what stays has to begin with a user's message, as some providers want. */
+  readonly user_first?: boolean | null;
 }
 
 export interface CompactOptions extends SummaryOptions {
@@ -42,6 +44,8 @@ export type CompactResult =
       summary: string;
       /** Of the request's messages; null where all of them were summarised. */
       tail_start_index: number | null;
+      /** Of the request's messages: the user's, out of what was summarised, that stands before the tail as it would begin otherwise. */
+      opening_message_index?: number;
       /** Of what was summarised. */
       tokens_before: number;
       /** Of the summary and what stays. */
@@ -66,7 +70,9 @@ export async function compact({ messages, options }: CompactRequest, tools: Comp
   const seen = view.map(({ message }) => message);
   const sizes = await createMeter(pause).each(seen, (message) => estimator.message(message));
   const budget = options?.preserve_recent_tokens ?? tailBudget(usableTokens(model, config));
-  const start = selectTail(seen, sizes, { turns: options?.tail_turns ?? config.tail_turns, budget });
+  const turns = options?.tail_turns ?? config.tail_turns;
+  const tail = selectTail(seen, sizes, { turns, budget, userFirst: options?.user_first });
+  const { start, opening } = tail;
   const summarised = await summarizeHead(seen.slice(0, start), sum(sizes.slice(0, start)), options, tools);
   if (summarised.status !== 'ok') return summarised;
   const { summary, summary_tokens, tokens_before } = summarised;
@@ -74,8 +80,9 @@ export async function compact({ messages, options }: CompactRequest, tools: Comp
     status: 'ok',
     summary,
     tail_start_index: start === undefined ? null : (view[start]?.index ?? null),
+    ...(opening !== undefined && { opening_message_index: view[opening]?.index ?? 0 }),
     tokens_before,
-    tokens_after: summary_tokens + (start === undefined ? 0 : sum(sizes.slice(start))),
+    tokens_after: summary_tokens + sum(keptOf(sizes, tail)),
     used_prior_summary: priorSummary(options) !== undefined,
   };
 }

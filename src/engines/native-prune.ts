@@ -3,7 +3,8 @@
  * was supplied. Pure; it drops whole messages and edits none.
  */
 import { checkEntries } from '../transcript/formats/check.ts';
-import { type Conversation, messageOf } from '../transcript/formats/conversation.ts';
+import { type Conversation, isSupplied, lastEntryAt, messageOf } from '../transcript/formats/conversation.ts';
+import type { JsonObject } from '../json.ts';
 import type { Entry } from '../transcript/formats/format.ts';
 import { isCall, isResult, pairEntries } from '../transcript/formats/pairs.ts';
 import type { Encoding } from '../tokenizer/encoding.ts';
@@ -27,8 +28,39 @@ export interface NativePruneRequest extends Omit<PruneRequest, 'messages'> {
   readonly droppable?: readonly number[];
 }
 
-/** As `conversationPrune`; each message counts what `count` says of it. */
+/**
+ * As `conversationPrune`; each message counts what `count` says of it. Indices are those of the caller's array, also where the
+ * messages were mended: what was made in that has none.
+ */
 export async function pruneNative(
+  request: NativePruneRequest,
+  conversation: Conversation,
+  encoding: Encoding | undefined,
+): Promise<{ readonly result: PruneResult; readonly messages: readonly JsonObject[] }> {
+  const { entries, origins } = conversation;
+  const cacheBreakpoint = lastEntryAt(conversation, request.cacheBreakpoint);
+  const chosen = await chooseUnits({ ...request, cacheBreakpoint }, conversation, encoding);
+  const kept = new Set(chosen.keep);
+  const messages = entries.filter((_, index) => kept.has(index)).map(({ native }) => native);
+  const toOrigin = (index: number): number => origins[index] ?? index;
+  const result = {
+    ...chosen,
+    keep: chosen.keep
+      .map(toOrigin)
+      .filter(isSupplied)
+      .toSorted((a, b) => a - b),
+    dropped: chosen.dropped
+      .map((each) => ({
+        ...each,
+        index: toOrigin(each.index),
+        ...(each.pairedWith !== undefined && { pairedWith: toOrigin(each.pairedWith) }),
+      }))
+      .filter(({ index }) => isSupplied(index)),
+  };
+  return { result, messages };
+}
+
+function chooseUnits(
   request: NativePruneRequest,
   conversation: Conversation,
   encoding: Encoding | undefined,
@@ -78,8 +110,8 @@ interface Units {
  * A message with calls, all messages with their results, and what the format keeps with them, are one unit. It may be dropped if
  * each of its calls has its one result, and nothing else would be lost with it that the caller did not give up.
  */
-function findUnits(request: NativePruneRequest, { format, entries }: Conversation): Units {
-  const { calls, orphans } = pairEntries(entries);
+function findUnits(request: NativePruneRequest, { format, entries, origins }: Conversation): Units {
+  const { calls, orphans } = pairEntries(format.rules, entries);
   const indexOf = new Map(entries.map((entry, index) => [entry, index]));
   const groups = createGroups(entries.length);
   const answered = new Set<Entry>();
@@ -92,8 +124,13 @@ function findUnits(request: NativePruneRequest, { format, entries }: Conversatio
       groups.join(index, indexOf.get(result.entry) ?? index);
     }
   }
+  let thinkingAt: number | undefined;
   for (const [index, entry] of entries.entries()) {
     const before = entries[index - 1];
+    if (isOwnWord(entry)) thinkingAt = undefined;
+    // Where thinking is an element of its own, any call after it may be one that it is required for.
+    if (format.rules.joinsAssistant && entry.parts.some(isThinking)) thinkingAt = index;
+    else if (thinkingAt !== undefined && entry.role === 'assistant') groups.join(thinkingAt, index);
     const isSameMessage = format.rules.joinsAssistant && entry.role === 'assistant' && before?.role === 'assistant';
     // Such as an approval, which belongs to the call before it.
     const isNoAnswer = entry.role === 'results' && !answered.has(entry);
@@ -102,10 +139,17 @@ function findUnits(request: NativePruneRequest, { format, entries }: Conversatio
 
   const faults = pairWitnesses(format, entries, new Set(orphans.map(({ part }) => part.path)));
   const faulty = new Set(faults.map(({ index }) => index));
-  const pinned = new Set(request.pinned);
-  const givenUp = new Set(request.droppable);
+  const listed = (indices: readonly number[] = []): ReadonlySet<number> => {
+    const named = new Set(indices);
+    return new Set([...entries.keys()].filter((index) => named.has(origins[index] ?? index)));
+  };
+  const pinned = listed(request.pinned);
+  const givenUp = listed(request.droppable);
   const recentFrom = entries.length - (request.keepRecent ?? DEFAULT_KEEP_RECENT_MESSAGES);
   const [firstUser, lastUser] = [entries.findIndex(isOwnWord), entries.findLastIndex(isOwnWord)];
+  const lastWord = entries.findLastIndex(({ role }) => role !== 'system');
+  const followedBySystem = (index: number): boolean =>
+    format.rules.systemAfterUser === true && entries[index + 1]?.role === 'system';
   const thinking = entries.slice(lastUser + 1).some(({ parts }) => parts.some(isThinking));
   const mustStay = (index: number): boolean =>
     index <= request.cacheBreakpoint ||
@@ -118,7 +162,9 @@ function findUnits(request: NativePruneRequest, { format, entries }: Conversatio
     index === lastUser ||
     (index === firstUser && format.rules.userFirst) ||
     // The newest turn's thinking is bound to all that follows it.
-    (thinking && index > lastUser);
+    (thinking && index > lastUser && !givenUp.has(index)) ||
+    index === lastWord ||
+    followedBySystem(index);
 
   const withCalls = new Set(calls.map(({ entry }) => groups.of(indexOf.get(entry) ?? 0)));
   const units = groups.all().filter((indices) => {
@@ -129,7 +175,7 @@ function findUnits(request: NativePruneRequest, { format, entries }: Conversatio
       return !mustStay(index) && (losesNothing || givenUp.has(index));
     });
   });
-  return { units, openCalls: [...open], faults };
+  return { units, openCalls: Array.from(open, (index) => origins[index] ?? index), faults };
 }
 
 /** Something that the user says, and no result. */

@@ -3,7 +3,7 @@
  * between calls and results stay. Pure.
  */
 import type { AgentMessage, ContentBlock } from '../transcript/message.ts';
-import { beginsTurn, placeResults, replaceResults, type ResultPlace } from '../transcript/results.ts';
+import { beginsTurn, isReplaceable, placeResults, replaceResults, type ResultPlace } from '../transcript/results.ts';
 import { resultText } from '../transcript/walk.ts';
 import type { ContextConfig } from './config.ts';
 import type { ModelInput } from './count.ts';
@@ -103,7 +103,7 @@ export async function pruneResults(
   const candidates = scanned.flatMap((place, index) => {
     const was = tokens[index] ?? 0;
     recent += was;
-    if (recent <= rules.protect_recent_tokens) return [];
+    if (recent <= rules.protect_recent_tokens || !isReplaceable(place)) return [];
     const text = resultText(place.result.content);
     if (!isLonger(text, rules.max_output_chars) || PLACEHOLDER.test(text)) return [];
     const placeholder = `[output pruned: was ~${was} tokens]`;

@@ -7,6 +7,7 @@ import { canonicalJson, sha256, toHex } from '../provenance/canonical.ts';
 import type { AgentMessage } from '../transcript/message.ts';
 import {
   type Change,
+  isReplaceable,
   placeResults,
   replaceResults,
   type Replacement,
@@ -43,7 +44,7 @@ export async function reduceResults(
   const sent = placeResults(originals);
   const places = placeResults(messages)
     .map((place, index) => ({ place, original: sent[index] ?? place }))
-    .filter(({ place }) => place.message >= from && !isReference(place));
+    .filter(({ place }) => place.message >= from && isReplaceable(place) && !isReference(place));
   const estimates = await meter.each(places, ({ place }) =>
     place.block === undefined ? (sizes[place.message] ?? 0) : estimate(place, estimator),
   );

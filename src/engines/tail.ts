@@ -15,22 +15,56 @@ interface TailBounds {
   readonly turns: number;
   /** In tokens. */
   readonly budget: number;
-  /** What has to stand before a tail that starts there, in tokens; nothing by default. */
-  readonly before?: (start: number) => number;
+  /** Whether a user's message has to stand first. */
+  readonly userFirst?: boolean | null | undefined;
+}
+
+export interface Tail {
+  /**
+   * The index of the first message that stays: of the longest tail that begins safely, fits and has no more turns than wanted, or
+   * else of the newest turn that begins safely. 0 where nothing can be left out, undefined where nothing is to stay (no turn is
+   * wanted, or there is none).
+   */
+  readonly start: number | undefined;
+  /** With `userFirst`, the user's message that has to stand before it. */
+  readonly opening: number | undefined;
 }
 
 /**
- * The index of the first message that stays: the longest tail that begins safely, fits and has no more turns than wanted, or
- * else the newest turn that begins safely. 0 where nothing can be left out, undefined where nothing is to stay (no turn is
- * wanted, or there is none).
- *
  * @param messages without custom ones.
  * @param sizes in tokens, of each message.
  */
 export function selectTail(
   messages: readonly AgentMessage[],
   sizes: readonly number[],
-  { turns, budget, before = () => 0 }: TailBounds,
+  { turns, budget, userFirst }: TailBounds,
+): Tail {
+  const openings = userFirst ? openingsOf(messages) : [];
+  const before = (index: number): number => sizes[openings[index] ?? -1] ?? 0;
+  const start = startOf(messages, sizes, { turns, budget, before });
+  return { start, opening: start === undefined ? undefined : openings[start] };
+}
+
+/** What stays of a list, the opening among it. */
+export const keptOf = <T>(list: readonly T[], { start = list.length, opening }: Tail): T[] =>
+  opening === undefined ? list.slice(start) : [...list.slice(opening, opening + 1), ...list.slice(start)];
+
+/** For each message of an assistant, the newest user's before it that a conversation can begin with. */
+function openingsOf(messages: readonly AgentMessage[]): readonly (number | undefined)[] {
+  let opening: number | undefined;
+  return messages.map((message, index) => {
+    if (opensConversation(message)) opening = index;
+    return message.role === 'assistant' ? opening : undefined;
+  });
+}
+
+const opensConversation = (message: AgentMessage): boolean =>
+  beginsTurn(message) && message.content.length > 0 && !message.content.some(({ type }) => type === 'function_result');
+
+function startOf(
+  messages: readonly AgentMessage[],
+  sizes: readonly number[],
+  { turns, budget, before }: { turns: number; budget: number; before: (start: number) => number },
 ): number | undefined {
   const starts = messages.flatMap((message, index) => (beginsTurn(message) ? [index] : []));
   if (turns === 0 || starts.length === 0) return undefined;

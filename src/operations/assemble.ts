@@ -10,12 +10,13 @@ import {
 import { CAP_MIN_TOKENS } from '../engines/cap.ts';
 import { THINKING_LEVELS } from '../engines/model-catalog.ts';
 import { defineOperation } from '../operation.ts';
-import { writeMessages } from '../transcript/formats/conversation.ts';
+import { lastEntryAt, writeRequest } from '../transcript/formats/conversation.ts';
 import {
   addOverlongText,
   breakdown,
   functionIds,
   modelInput,
+  openingIndex,
   summaryOptions,
   tokens,
   versions,
@@ -26,11 +27,11 @@ import { leaseKeyOf } from './leases.ts';
 import {
   addUnreadable,
   elementIndex,
-  messageIndex,
   nativeFields,
   nativeMessages,
   type NativeRead,
   neutralFormat,
+  optionsFor,
   repairsOutput,
   reportOf,
   takeEither,
@@ -56,9 +57,6 @@ const common = {
       ),
       max_result_tokens: optional(z.int().min(CAP_MIN_TOKENS)).describe(
         'Cuts the middle out of every result that says more. Off by default.',
-      ),
-      user_first: optional(z.boolean()).describe(
-        'The messages begin with a user’s, as some providers want; where the tail does not, the newest one of those summarised stands before it. False by default.',
       ),
       cache_breakpoint: optional(z.int().min(-1)).describe(
         'Index of the last message of a cached prefix: nothing up to it is changed, and nothing is compacted.',
@@ -115,9 +113,7 @@ const output = z.looseObject({
       capped_tokens: tokens.optional(),
       summary: z.string().optional().describe('Keep it, and send it as previous_summary next time.'),
       tail_start_index: tokens.optional().describe('Index in your messages of the first one that stays.'),
-      opening_message_index: tokens
-        .optional()
-        .describe('With user_first: index in your messages of the one that stands before the tail.'),
+      opening_message_index: openingIndex,
       tokens_before: tokens.optional().describe('Of the messages that were summarised.'),
       summarized_head_tokens: tokens.optional().describe('The same as tokens_before.'),
       prefix: z
@@ -199,29 +195,18 @@ export const assemble = defineOperation({
   },
 });
 
-/** A breakpoint is of the provider's array; and where the provider wants a user first, so do we. */
-function optionsFor(native: NativeRead | undefined, options: AssembleOptions | null): AssembleOptions | null {
-  if (!native) return options;
-  const { cache_breakpoint: element, user_first } = options ?? {};
-  return {
-    ...options,
-    user_first: user_first ?? native.conversation.format.rules.userFirst,
-    ...(typeof element === 'number' && { cache_breakpoint: messageIndex(native, element) }),
-  };
-}
-
 async function inNativeTerms(
   native: NativeRead,
   { system, options }: { readonly system?: unknown; readonly options?: AssembleOptions | null },
   { system_prompt, messages: left, applied, ...rest }: AssembleResult,
 ) {
   const { format, entries, system: instructions = '' } = native.conversation;
-  const said = { messages: writeMessages(native.conversation, left), ...(system !== undefined && { system }) };
+  const said = writeRequest(native.conversation, left, system);
   // Whatever stands in the prompt beside the caller's instructions is the summary.
   const summary = system_prompt.slice(instructions.trimEnd().length).trim();
-  const { cache_breakpoint: last } = options ?? {};
+  const cachedUntil = lastEntryAt(native.conversation, options?.cache_breakpoint ?? -1);
   const { prefix, tail_start_index: tail, opening_message_index: opening } = applied;
-  const cached = entries.slice(0, (last ?? -1) + 1).map(({ native: element }) => element);
+  const cached = entries.slice(0, cachedUntil + 1).map(({ native: element }) => element);
   return {
     ...(summary ? format.addInstruction(said, summary) : said),
     ...rest,

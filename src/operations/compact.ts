@@ -1,9 +1,18 @@
 /** The operation compact: its texts, price and wire shapes, and the lease under which its engine runs. */
 import { z } from 'zod';
-import { compact as compactHistory, COMPACT_VERSION } from '../engines/compact.ts';
+import { compact as compactHistory, COMPACT_VERSION, type CompactResult } from '../engines/compact.ts';
 import { defineOperation } from '../operation.ts';
-import { writeMessages } from '../transcript/formats/conversation.ts';
-import { addOverlongText, estimatorName, modelInput, summaryOptions, tokens, versions } from './context-schema.ts';
+import { keptOf } from '../engines/tail.ts';
+import { writeRequest } from '../transcript/formats/conversation.ts';
+import {
+  addOverlongText,
+  estimatorName,
+  modelInput,
+  openingIndex,
+  summaryOptions,
+  tokens,
+  versions,
+} from './context-schema.ts';
 import { loadEstimator } from './estimators.ts';
 import { exampleConversation } from './example-conversation.ts';
 import { leaseKeyOf } from './leases.ts';
@@ -14,6 +23,7 @@ import {
   nativeMessages,
   type NativeRead,
   neutralFormat,
+  optionsFor,
   repairsOutput,
   reportOf,
   takeEither,
@@ -46,12 +56,19 @@ const output = z.discriminatedUnion('status', [
     tail_start_index: tokens
       .nullable()
       .describe('Index in your messages from which they stay as they are; null where all were summarised.'),
+    opening_message_index: openingIndex,
     tokens_before: tokens.describe('Of the messages that were summarised.'),
     tokens_after: tokens.describe('Of the summary and the messages that stay.'),
     used_prior_summary: z.boolean(),
     messages: nativeMessages
       .optional()
       .describe('With a provider’s format: the messages that stay, all instructions among them.'),
+    system: z
+      .unknown()
+      .optional()
+      .describe(
+        'With a provider’s format: what stands beside them, with the instructions that had no place among them.',
+      ),
     ...common,
   }),
   z.looseObject({ status: z.literal('busy').describe('Another call holds the lease. Not charged.'), ...common }),
@@ -82,7 +99,7 @@ export const compact = defineOperation({
     if ('problem' in model) return model;
     const estimator = await loadEstimator(request.model.id, request.options?.estimator);
     const { neutral, native } = takeEither(request);
-    const history = { ...neutral, model: request.model, options: request.options ?? null };
+    const history = { ...neutral, model: request.model, options: optionsFor(native, request.options ?? null) };
     const work = () => compactHistory(history, { config, model, estimator, summarizer, pause });
     const key = await leaseKeyOf(history);
     const result = (await leases.hold(key, config.lease_ttl_secs, work)) ?? { status: 'busy' as const };
@@ -109,11 +126,16 @@ export const compact = defineOperation({
 });
 
 /** The answer in the provider's terms. */
-function tailOf<R extends { readonly status: string }>(native: NativeRead, result: R): R {
-  const { conversation } = native;
-  if (!('tail_start_index' in result)) return { ...result, ...reportOf(native) };
-  const start = typeof result.tail_start_index === 'number' ? result.tail_start_index : conversation.messages.length;
-  const tail_start_index = start < conversation.messages.length ? elementIndex(native, start) : null;
-  const tail = writeMessages(conversation, conversation.messages.slice(start));
-  return { ...result, tail_start_index, messages: tail, ...reportOf(native) };
+function tailOf(native: NativeRead, result: CompactResult | { readonly status: 'busy' }) {
+  const { conversation, system } = native;
+  if (result.status !== 'ok') return { ...result, ...reportOf(native) };
+  const { tail_start_index, opening_message_index: opening, ...rest } = result;
+  const left = keptOf(conversation.messages, { start: tail_start_index ?? undefined, opening });
+  return {
+    ...rest,
+    tail_start_index: tail_start_index === null ? null : elementIndex(native, tail_start_index),
+    ...(opening !== undefined && { opening_message_index: elementIndex(native, opening) }),
+    ...writeRequest(conversation, left, system),
+    ...reportOf(native),
+  };
 }

@@ -41,6 +41,9 @@ export const summaryOptions = {
     'Of your calls with the same key only one compacts at a time. By default the messages are the key.',
   ),
   estimator: estimatorChoice,
+  user_first: optional(z.boolean()).describe(
+    'The messages begin with a user’s, as some providers want; where the tail does not, the newest one of those summarised stands before it. By default only where the format wants it.',
+  ),
 };
 
 /** With an encoding, a text is encoded in one go, so each has a bound. */
@@ -52,6 +55,10 @@ export function addOverlongText(request: TextsToCount, context: z.RefinementCtx)
 // Answers: open where the published schemas are open, so that more can be told without breaking a reader.
 
 export const tokens = z.int().min(0);
+
+export const openingIndex = tokens
+  .optional()
+  .describe('With user_first: index in your messages of the one that stands before the tail.');
 
 export const estimatorName = z
   .enum(['tokenizer', 'heuristic'])

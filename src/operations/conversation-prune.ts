@@ -42,6 +42,8 @@ const MAX_KEEP_RECENT_MESSAGES = 100;
 
 const TOO_MUCH = `at most ${MAX_TOTAL_CONTENT_CHARS} characters of content in all messages together`;
 
+const NO_SUCH_MESSAGE = 'expected the index of a message';
+
 const KINDS = ['text', 'tool_call', 'tool_result'] as const;
 
 const message = z.strictObject({
@@ -132,6 +134,12 @@ const input = z.discriminatedUnion('format', [
         .exactOptional(),
     })
     .superRefine(addUnreadable)
+    .superRefine(({ messages, pinned = [], droppable = [] }, context) => {
+      for (const [field, list] of Object.entries({ pinned, droppable })) {
+        const beyond = list.findIndex((index) => index >= messages.length);
+        if (beyond >= 0) context.addIssue({ code: 'custom', path: [field, beyond], message: NO_SUCH_MESSAGE });
+      }
+    })
     .refine(fitsInTotalRead, { error: TOO_MUCH, path: ['messages'] }),
 ]);
 
@@ -233,9 +241,7 @@ async function pruneInFormat(
   const { tokenizer = DEFAULT_TOKENIZER } = request;
   const native = takeNative(request);
   const encoding = isEncodingName(tokenizer) ? await loadEncoding(tokenizer) : undefined;
-  const result = await pruneNative(request, native.conversation, encoding);
-  const kept = new Set(result.keep);
-  const messages = native.conversation.entries.filter((_, index) => kept.has(index)).map((entry) => entry.native);
+  const { result, messages } = await pruneNative(request, native.conversation, encoding);
   return { ...result, messages, ...reportOf(native) };
 }
 

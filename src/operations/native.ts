@@ -5,7 +5,15 @@
 import { z } from 'zod';
 import { findOverlongText, MAX_ENCODED_TEXT_BYTES, type TextsToCount } from '../engines/overlong.ts';
 import type { Result } from '../problem.ts';
-import { type Conversation, elementsOf, readConversation, readEntries } from '../transcript/formats/conversation.ts';
+import { SPLIT_SURROGATES } from '../request-json.ts';
+import {
+  type Conversation,
+  elementsOf,
+  isSupplied,
+  lastEntryAt,
+  readConversation,
+  readEntries,
+} from '../transcript/formats/conversation.ts';
 import type { MessageFormat } from '../transcript/formats/format.ts';
 import { FORMATS } from '../transcript/formats/list.ts';
 import { type Repair, repairEntries } from '../transcript/formats/repair.ts';
@@ -14,9 +22,6 @@ import { optional } from './transcript-schema.ts';
 import { addTooLarge } from './validate.ts';
 
 const FORMAT_IDS = FORMATS.map(({ id }) => id);
-
-/** The field that says where half surrogate pairs were. */
-export const SPLIT_SURROGATES = 'split_surrogates';
 
 /** Of a request whose messages are no provider's. */
 export const neutralFormat = z.literal('agent-messages').optional().describe('The default.');
@@ -63,6 +68,8 @@ export interface NativeRead {
   readonly conversation: Conversation;
   /** Undefined where none were asked for. */
   readonly repairs: readonly Repair[] | undefined;
+  /** What stands beside the array, as it was supplied. */
+  readonly system: unknown;
 }
 
 /** Of a name that the schema has taken. */
@@ -83,17 +90,23 @@ export function readNative({
 }: NativeInput): Result<NativeRead> {
   const format = formatOf(id);
   const beside = { ...(system !== undefined && { system }), ...(tools !== undefined && { tools }) };
-  if (repair !== true) return withRepairs(readConversation(format, { messages, ...beside }), undefined);
+  if (repair !== true) return asRead(readConversation(format, { messages, ...beside }), undefined, system);
   const entries = readEntries(format, messages);
   if (!entries.ok) return entries;
   const repaired = repairEntries(format, entries.value);
+  if (!repaired.ok) return repaired;
+  const { origins } = repaired.value;
   const replaced = split.map((path) => ({ path, fault: 'split-surrogate', action: 'replaced by U+FFFD' }));
-  const repairs = [...replaced, ...repaired.repairs];
-  return withRepairs(readConversation(format, { messages: repaired.messages, ...beside }), repairs);
+  const repairs = [...replaced, ...repaired.value.repairs];
+  const mended = { messages: repaired.value.messages, ...beside };
+  return asRead(readConversation(format, mended, { origins, supplied: messages.length }), repairs, system);
 }
 
-const withRepairs = (read: Result<Conversation>, repairs: readonly Repair[] | undefined): Result<NativeRead> =>
-  read.ok ? { ok: true, value: { conversation: read.value, repairs } } : read;
+const asRead = (
+  read: Result<Conversation>,
+  repairs: readonly Repair[] | undefined,
+  system: unknown,
+): Result<NativeRead> => (read.ok ? { ok: true, value: { conversation: read.value, repairs, system } } : read);
 
 /** The same, for a request that the schema has taken. */
 export function takeNative(request: NativeInput): NativeRead {
@@ -129,6 +142,13 @@ export function addUnreadable(
   request: NativeInput & Pick<TextsToCount, 'model' | 'options'>,
   context: z.RefinementCtx,
 ): void {
+  const unmended = (request.split_surrogates ?? []).findIndex(
+    (pointer) => request.repair !== true || !isReplaced(request, segmentsOf(pointer)),
+  );
+  if (unmended >= 0) {
+    context.addIssue({ code: 'custom', path: [SPLIT_SURROGATES, unmended], message: NOT_REPLACED });
+    return;
+  }
   const read = readNative(request);
   if (!read.ok) {
     const [path, detail] =
@@ -149,6 +169,15 @@ export function addUnreadable(
   );
 }
 
+const NOT_REPLACED = 'with repair, expected the pointer of a text in which U+FFFD stands';
+
+function isReplaced(request: unknown, path: readonly string[]): boolean {
+  let here = request;
+  for (const key of path)
+    here = here instanceof Object && Object.hasOwn(here, key) ? Reflect.get(here, key) : undefined;
+  return typeof here === 'string' && here.includes('\ufffd');
+}
+
 /** Of an RFC 6901 pointer. */
 const segmentsOf = (pointer: string): string[] =>
   pointer
@@ -156,15 +185,32 @@ const segmentsOf = (pointer: string): string[] =>
     .slice(1)
     .map((segment) => segment.replaceAll('~1', '/').replaceAll('~0', '~'));
 
-/** Where a message of the engines' stands in the provider's array. */
+/** Where a message of the engines' stands in the caller's array; of one that was made here, where the next one does. */
 export function elementIndex({ conversation }: NativeRead, index: number): number {
-  const message = conversation.messages[index];
-  return (message && elementsOf(message)[0]) ?? conversation.entries.length;
+  const { messages, origins, supplied } = conversation;
+  const [entry = origins.length] = elementsOf(messages[index] ?? NOWHERE);
+  return origins.slice(entry).find(isSupplied) ?? supplied;
 }
 
-/** The last of the engines' messages that begins at or before this element, -1 where none does. */
+const NOWHERE: AgentMessage = { role: 'user', content: [], timestamp: 0 };
+
+/** The last of the engines' messages that begins at or before this element of the caller's array, -1 where none does. */
 export function messageIndex({ conversation }: NativeRead, element: number): number {
-  return conversation.messages.findLastIndex((message) => (elementsOf(message)[0] ?? 0) <= element);
+  const last = lastEntryAt(conversation, element);
+  return conversation.messages.findLastIndex((message) => (elementsOf(message)[0] ?? 0) <= last);
+}
+
+/** Options as the engines take them: a breakpoint is of the provider's array, and where the provider wants a user first, so do we. */
+export function optionsFor<
+  Options extends { readonly user_first?: boolean | null; readonly cache_breakpoint?: number | null },
+>(native: NativeRead | undefined, options: Options | null): Options | null {
+  if (!native) return options;
+  const { cache_breakpoint: element, user_first } = options ?? {};
+  return {
+    ...(options as Options),
+    user_first: user_first ?? native.conversation.format.rules.userFirst,
+    ...(typeof element === 'number' && { cache_breakpoint: messageIndex(native, element) }),
+  };
 }
 
 /** For an answer's `repairs`, where they were asked for. */

@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { prune as pruneResults, PRUNE_VERSION } from '../engines/prune.ts';
 import { defineOperation } from '../operation.ts';
-import { writeMessages } from '../transcript/formats/conversation.ts';
+import { writeRequest } from '../transcript/formats/conversation.ts';
 import {
   addOverlongText,
   estimatorChoice,
@@ -73,7 +73,7 @@ export const prune = defineOperation({
     const estimator = await loadEstimator(request.model?.id ?? '', request.options?.estimator);
     const whole = { ...neutral, options: request.options ?? null };
     const pruned = await pruneResults(whole, config, estimator, pause);
-    const left = native ? writeMessages(native.conversation, pruned.messages) : pruned.messages;
+    const left = native ? writeRequest(native.conversation, pruned.messages, undefined).messages : pruned.messages;
     return { kind: 'answer', billable: true, data: { ...pruned, messages: left, ...reportOf(native) } };
   },
   example: {

@@ -4,15 +4,16 @@
  */
 import { BODY_REQUIRED, refusedInput } from '../operation.ts';
 import type { Problem, Result } from '../problem.ts';
-import { SPLIT_SURROGATES } from '../operations/native.ts';
 import { pause } from '../operations/pause.ts';
-import { isJsonObject } from '../json.ts';
-import { parseMending, parseStrictJson, type JsonLimits } from '../provenance/strict-json.ts';
+import type { JsonLimits } from '../provenance/strict-json.ts';
+import { parseRequest } from '../request-json.ts';
 
 /** What a body may be; `json` is a request's by default. */
 export interface BodyLimits {
   readonly bytes: number;
   readonly json?: JsonLimits;
+  /** How it is read; as a request by default. */
+  readonly parse?: (source: Uint8Array, limits?: JsonLimits) => Result<unknown>;
 }
 
 /** RFC 6839 suffixes count: `application/ld+json` is JSON too. */
@@ -32,25 +33,7 @@ export async function readJsonBody(request: Request, limits: BodyLimits): Promis
     return { ok: false, problem: { code: 'unsupported_media_type' } };
   }
   if (read.value.length > PAUSE_BEFORE_BYTES) await pause();
-  const parsed = parseStrictJson(read.value, limits.json);
-  return parsed.ok || parsed.problem.code !== 'invalid_unicode' ? parsed : (mend(read.value, limits) ?? parsed);
-}
-
-/**
- * Who asks for repair sends half surrogate pairs too, for which no digest exists: what is digested, answered and verified is the
- * request without them, which says where they were. Undefined where no repair was asked for.
- */
-function mend(bytes: Uint8Array, limits: BodyLimits): Result<unknown> | undefined {
-  const parsed = parseMending(bytes, limits.json);
-  if (!parsed.ok) return parsed;
-  const { value, mended } = parsed.value;
-  if (!isJsonObject(value)) return undefined;
-  if (value['repair'] === true) return { ok: true, value: { ...value, [SPLIT_SURROGATES]: mended } };
-  // A saved answer beside its request.
-  const { input } = value;
-  const inside = mended.flatMap((path) => (path.startsWith('/input/') ? [path.slice('/input'.length)] : []));
-  if (!isJsonObject(input) || input['repair'] !== true || inside.length < mended.length) return undefined;
-  return { ok: true, value: { ...value, input: { ...input, [SPLIT_SURROGATES]: inside } } };
+  return (limits.parse ?? parseRequest)(read.value, limits.json);
 }
 
 const MISSING = refusedInput({}, '', BODY_REQUIRED);

@@ -21,6 +21,12 @@ export type ResultPlace = {
   | { readonly block: number; readonly result: FunctionResultBlock }
 );
 
+/** Set on a result whose provider has no place for another text in it. */
+export const FIXED = Symbol('fixed');
+
+/** Whether something else may be put in the place of what a result says. */
+export const isReplaceable = ({ result }: ResultPlace): boolean => !(FIXED in result);
+
 /** The calls of one id in the newest message that has any, and how many of them were answered. */
 interface OpenCalls {
   readonly message: number;

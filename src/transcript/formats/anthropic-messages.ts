@@ -23,10 +23,11 @@ import { unmapped, type Entry, type FormatFault, type MessageFormat, type Part }
 export const anthropicMessages: MessageFormat = {
   id: 'anthropic-messages',
   title: 'Anthropic Messages',
-  rules: { results: 'head-of-next-user', userFirst: true, joinsAssistant: false },
+  rules: { results: 'head-of-next-user', userFirst: true, systemAfterUser: true, joinsAssistant: false },
   read,
   write,
   holdResults: (parts) => ({ role: 'user', content: parts.map(render) }),
+  sayAsUser: (content) => ({ role: 'user', content }),
   readSystem,
   readTools,
   addInstruction: ({ messages, system }, text) => ({ messages, system: withText(system, text) }),

@@ -23,7 +23,11 @@ export const elementOf = (path: string): string => path.split('/', 3).join('/');
 
 function firstFaults({ rules }: MessageFormat, entries: readonly Entry[]): FormatFault[] {
   const first = entries.find(({ role }) => role !== 'system');
-  if (!first) return [{ path: '/messages', rule: 'empty-list', detail: 'there is no message beside instructions' }];
+  // Instructions alone are taken where nobody has to be first.
+  if (!first && (rules.userFirst || entries.length === 0)) {
+    return [{ path: '/messages', rule: 'empty-list', detail: 'there is no message beside instructions' }];
+  }
+  if (!first) return [];
   if (!rules.userFirst || first.role === 'user') return [];
   return [{ path: first.path, rule: 'user-first', detail: 'the first message has to be a user’s' }];
 }
@@ -56,9 +60,11 @@ function pairFaults(format: MessageFormat, entries: readonly Entry[]): FormatFau
     open.clear();
     answered.clear();
   };
+  let isReferred = false;
   const atHead = format.rules.results === 'head-of-next-user';
   for (const entry of entries) {
     if (closesWindow(format, entry)) close();
+    isReferred ||= entry.isReference ?? false;
     let head = true;
     for (const part of entry.parts) {
       if (isCall(part)) {
@@ -73,7 +79,9 @@ function pairFaults(format: MessageFormat, entries: readonly Entry[]): FormatFau
           fault(part, 'result-after-other', 'results have to stand before everything else in a message');
         if (open.delete(id)) answered.add(id);
         else if (answered.has(id)) fault(part, 'duplicate-result', 'the call of this id has its result already');
-        else fault(part, 'orphan-result', 'there is no call of this id that could have its result here');
+        else if (!isReferred) {
+          fault(part, 'orphan-result', 'there is no call of this id that could have its result here');
+        }
       } else head = false;
     }
     if (atHead && entry.role === 'user') close();

@@ -5,6 +5,7 @@
 import { isJsonObject, type JsonObject } from '../../json.ts';
 import { jsonPointer, type Result } from '../../problem.ts';
 import type { AgentFunction, AgentMessage, ContentBlock, FunctionResultBlock } from '../message.ts';
+import { FIXED } from '../results.ts';
 import { unmapped, type Beside, type Entry, type MessageFormat, type Part } from './format.ts';
 
 /** The provider's array and what stands beside it. */
@@ -20,27 +21,55 @@ export interface Conversation {
   /** All instructions, those beside the array first; undefined where there are none. */
   readonly system: string | undefined;
   readonly tools: readonly AgentFunction[];
+  /** Where each element stood in the caller's array, -1 of one that was made here. */
+  readonly origins: readonly number[];
+  /** The length of the caller's array. */
+  readonly supplied: number;
 }
 
-/** `invalid_request` with the pointer of the first thing that cannot be mapped. */
-export function readConversation(format: MessageFormat, request: NativeRequest): Result<Conversation> {
+/**
+ * `invalid_request` with the pointer of the first thing that cannot be mapped.
+ *
+ * @param from where messages that were mended come from, whose places are no longer those of the caller's array.
+ */
+export function readConversation(
+  format: MessageFormat,
+  request: NativeRequest,
+  from: Pick<Conversation, 'origins' | 'supplied'> = {
+    origins: [...request.messages.keys()],
+    supplied: request.messages.length,
+  },
+): Result<Conversation> {
   const beside = format.readSystem(request.system, '/system');
   if (!beside.ok) return beside;
   const tools = format.readTools(request.tools, '/tools');
   if (!tools.ok) return tools;
-  const read = readEntries(format, request.messages);
+  const read = readEntries(format, request.messages, from.origins);
   if (!read.ok) return read;
   const entries = read.value;
   const inside = entries.filter(({ role }) => role === 'system').flatMap(({ parts }) => parts.map(textOf));
   const system = [...beside.value, ...inside].filter(Boolean).join('\n\n');
   const messages = toAgentMessages(entries, format);
-  return { ok: true, value: { format, entries, messages, system: system || undefined, tools: tools.value } };
+  return { ok: true, value: { format, entries, messages, system: system || undefined, tools: tools.value, ...from } };
 }
 
-export function readEntries(format: MessageFormat, messages: readonly unknown[]): Result<readonly Entry[]> {
+export const isSupplied = (index: number): boolean => index >= 0;
+
+/** The last entry that stood at or before this index in the caller's array; as far beyond the end as the index is. */
+export function lastEntryAt({ entries, origins, supplied }: Conversation, index: number): number {
+  if (index >= supplied) return entries.length + index - supplied;
+  return origins.findLastIndex((origin) => isSupplied(origin) && origin <= index);
+}
+
+export function readEntries(
+  format: MessageFormat,
+  messages: readonly unknown[],
+  origins?: readonly number[],
+): Result<readonly Entry[]> {
   const entries: Entry[] = [];
   for (const [index, native] of messages.entries()) {
-    const path = jsonPointer(['messages', index]);
+    const origin = origins?.[index] ?? index;
+    const path = jsonPointer(['messages', origin < 0 ? '-' : origin]);
     if (!isJsonObject(native)) return unmapped(path, 'expected an object');
     const entry = format.read(native, path);
     if (!entry.ok) return entry;
@@ -51,12 +80,14 @@ export function readEntries(format: MessageFormat, messages: readonly unknown[])
 
 /**
  * The provider's array for what an engine made of `conversation.messages`: the elements of the messages that are still there, with
- * the results that were replaced, and every instruction. Elements stay in their order.
+ * the results that were replaced, and every instruction. Elements stay in their order; an instruction that has to stand after a
+ * user's message which is gone stands beside the array.
  */
-export function writeMessages(
+export function writeRequest(
   { format, entries }: Conversation,
   messages: readonly AgentMessage[],
-): readonly JsonObject[] {
+  system: unknown,
+): { readonly messages: readonly JsonObject[]; readonly system?: unknown } {
   const kept = new Set<number>();
   const edits = new Map<Part, ContentBlock>();
   for (const message of messages) {
@@ -69,8 +100,12 @@ export function writeMessages(
       if (part.block.content !== changed.content) edits.set(part, { ...part.block, content: changed.content });
     }
   }
-  return entries.flatMap((entry, index) => {
-    if (entry.role !== 'system' && !kept.has(index)) return [];
+  const homeless: string[] = [];
+  let isHome = true;
+  const left = entries.flatMap((entry, index) => {
+    if (entry.role !== 'system') isHome = kept.has(index) || !format.rules.systemAfterUser;
+    else if (!isHome) homeless.push(...entry.parts.map(textOf));
+    if (entry.role === 'system' ? !isHome : !kept.has(index)) return [];
     if (!entry.parts.some((part) => edits.has(part))) return [entry.native];
     const parts = entry.parts.map((part): Part => {
       const block = edits.get(part);
@@ -78,6 +113,9 @@ export function writeMessages(
     });
     return [format.write(entry, parts)];
   });
+  const said = { messages: left, ...(system !== undefined && { system }) };
+  const text = homeless.filter(Boolean).join('\n\n');
+  return text === '' ? said : format.addInstruction(said, text);
 }
 
 /**
@@ -131,7 +169,7 @@ function toAgentMessages(entries: readonly Entry[], { rules }: MessageFormat): A
         messages.push({ ...ASSISTANT, content: open.content, [SOURCE]: open.places });
         continue;
       case 'results':
-        messages.push(...blocks.map((block, part) => toResult(block, { entry: index, part }, names)));
+        messages.push(...parts.map((each, part) => toResult(each, { entry: index, part }, names)));
     }
     open = undefined;
   }
@@ -141,7 +179,7 @@ function toAgentMessages(entries: readonly Entry[], { rules }: MessageFormat): A
 const ASSISTANT = { role: 'assistant', timestamp: 0, model: '', provider: '', stop_reason: 'end' } as const;
 
 /** A part beside the results in a message of results (an approval, say) is a result of no call: it stays with its neighbours. */
-function toResult(block: ContentBlock, place: Place, names: ReadonlyMap<string, string>): AgentMessage & Sourced {
+function toResult({ block, isFixed }: Part, place: Place, names: ReadonlyMap<string, string>): AgentMessage & Sourced {
   const result: FunctionResultBlock =
     block.type === 'function_result' ? block : { type: 'function_result', function_call_id: '', content: [block] };
   const { function_call_id, content, is_error } = result;
@@ -153,6 +191,7 @@ function toResult(block: ContentBlock, place: Place, names: ReadonlyMap<string, 
     timestamp: 0,
     ...(is_error !== undefined && { is_error }),
     [SOURCE]: [place],
+    ...(isFixed && { [FIXED]: true }),
   };
 }
 

@@ -57,6 +57,8 @@ export interface FormatRules {
   readonly results: ResultPlacement;
   /** The first element that is no instruction has to be a user's. */
   readonly userFirst: boolean;
+  /** An instruction in the array stands after a user's message only. */
+  readonly systemAfterUser?: true;
   /** Neighbouring assistant elements are one message (as reasoning, text and calls of Responses are); they are kept or dropped together. */
   readonly joinsAssistant: boolean;
 }
@@ -89,6 +91,8 @@ export interface MessageFormat {
   write(entry: Entry, parts: readonly Part[]): JsonObject;
   /** A new element (or, for head-of-next-user, a new user's message) that holds these result parts and nothing else. */
   holdResults(parts: readonly Part[]): JsonObject;
+  /** A user's message of this text, for formats that want one in some place. */
+  sayAsUser?(text: string): JsonObject;
   /** The instructions beside the array as texts, `/system` being the path; an absent one has none. */
   readSystem(system: unknown, path: JsonPointer): Result<readonly string[]>;
   /** The tools beside the array; an absent value has none. A tool that is no function is one with its type for a name and its JSON for parameters. */
