@@ -4,6 +4,7 @@
  */
 import { z } from 'zod';
 import { findOverlongText, MAX_ENCODED_TEXT_BYTES, type TextsToCount } from '../engines/overlong.ts';
+import { isJsonObject } from '../json.ts';
 import type { Result } from '../problem.ts';
 import { SPLIT_SURROGATES } from '../request-json.ts';
 import {
@@ -79,8 +80,29 @@ export function formatOf(id: string): MessageFormat {
   return format;
 }
 
+/**
+ * The last reading of a request, by its first message: a schema looks at a request several times, and then it is run. Its list is
+ * another each time, its messages are the same.
+ */
+const readings = new WeakMap<object, { readonly request: NativeInput; readonly read: Result<NativeRead> }>();
+
 /** `invalid_request` with the pointer of the first thing that cannot be mapped. */
-export function readNative({
+export function readNative(request: NativeInput): Result<NativeRead> {
+  const [first] = request.messages;
+  const last = isJsonObject(first) ? readings.get(first) : undefined;
+  if (last && isSame(last.request, request)) return last.read;
+  const read = readAnew(request);
+  if (isJsonObject(first)) readings.set(first, { request, read });
+  return read;
+}
+
+const isSame = (a: NativeInput, b: NativeInput): boolean =>
+  (['format', 'system', 'tools', 'repair'] as const).every((field) => a[field] === b[field]) &&
+  String(a.split_surrogates) === String(b.split_surrogates) &&
+  a.messages.length === b.messages.length &&
+  a.messages.every((message, index) => message === b.messages[index]);
+
+function readAnew({
   format: id,
   messages,
   system,

@@ -6,7 +6,7 @@ import { z } from 'zod';
 import { formatOf, nativeFields } from '../operations/native.ts';
 import { validate } from '../operations/validate.ts';
 import { problemResponse, type Result } from '../problem.ts';
-import { checkEntries } from '../transcript/formats/check.ts';
+import { checkEntries, openCalls } from '../transcript/formats/check.ts';
 import { readConversation } from '../transcript/formats/conversation.ts';
 import { createRateLimit } from './rate-limit.ts';
 
@@ -15,7 +15,7 @@ const CHECKS_PER_MINUTE = 120;
 const { format, messages, system, tools } = nativeFields;
 const input = z.strictObject({ format, messages, system, tools });
 
-/** Answers 200 with the faults in the order of the messages; 400 with a pointer where something cannot be read at all. */
+/** Answers 200 with the faults in the order of the messages, and the calls that are still to be answered; 400 with a pointer where something cannot be read at all. */
 export function createCheckHandler(now: () => Date): (body: Result<unknown>) => Response {
   const take = createRateLimit(CHECKS_PER_MINUTE, now);
   return (body) => {
@@ -26,8 +26,9 @@ export function createCheckHandler(now: () => Date): (body: Result<unknown>) => 
     const by = formatOf(request.value.format);
     const read = readConversation(by, request.value);
     if (!read.ok) return problemResponse(read.problem);
-    const faults = checkEntries(by, read.value.entries);
-    const answer = { format: by.id, accepted: faults.length === 0, faults };
+    const { entries } = read.value;
+    const faults = checkEntries(by, entries);
+    const answer = { format: by.id, accepted: faults.length === 0, faults, open_calls: openCalls(by, entries) };
     return Response.json(answer, { headers: { 'Cache-Control': 'no-store' } });
   };
 }

@@ -2,8 +2,9 @@
  * What a provider's API would refuse of a conversation: each element by itself, by the format's own rules, and here what all formats
  * have in common, the pairs of calls and results and the order of roles. Pure; it changes nothing.
  */
+import type { JsonPointer } from '../../problem.ts';
 import type { Entry, FormatFault, MessageFormat, Part } from './format.ts';
-import { type CallPart, isCall, isResult } from './pairs.ts';
+import { type CallPart, isCall, isResult, pairEntries } from './pairs.ts';
 
 /** In the order of the array, an element's own faults before those of its place. */
 export function checkEntries(format: MessageFormat, entries: readonly Entry[]): readonly FormatFault[] {
@@ -102,4 +103,11 @@ export function trailingCalls({ rules }: MessageFormat, entries: readonly Entry[
     if (!rules.joinsAssistant) break;
   }
   return calls;
+}
+
+/** Where the calls stand that may still be at work: no fault of a history, but to be answered before it goes to the provider again. */
+export function openCalls(format: MessageFormat, entries: readonly Entry[]): readonly JsonPointer[] {
+  const trailing = trailingCalls(format, entries);
+  const { calls } = pairEntries(format.rules, entries);
+  return calls.flatMap(({ part, results }) => (results.length === 0 && trailing.has(part) ? [part.path] : []));
 }

@@ -187,9 +187,67 @@ describe('a fault by itself', () => {
         ['/messages/2', 'empty-message'],
       ],
     ],
+    [
+      'a result of another id, where one call waits: they are a pair',
+      next,
+      [user('go'), bot(call('a')), tool(gave('x', '1')), user('on')],
+      [user('go'), bot(call('a')), tool(gave('a', '1')), user('on')],
+      [['/messages/2/say/0', 'orphan-result']],
+    ],
+    [
+      'a call without an id and its result with one',
+      head,
+      [bot(call('')), user(gave('q1', '1'), 'on')],
+      [bot(call('call_1')), user(gave('call_1', '1'), 'on')],
+      [
+        ['/messages/0/say/0', 'missing-id'],
+        ['/messages/1/say/0', 'orphan-result'],
+      ],
+    ],
+    [
+      'two results of other ids, where two calls wait: nobody knows which is whose',
+      next,
+      [bot(call('a'), call('b')), tool(gave('x', '1')), tool(gave('y', '2')), user('on')],
+      [bot(call('a'), call('b')), tool(missing), tool({ ...missing, for: 'b' }), user('on')],
+      [
+        ['/messages/0/say/0', 'open-call'],
+        ['/messages/0/say/1', 'open-call'],
+        ['/messages/1/say/0', 'orphan-result'],
+        ['/messages/2/say/0', 'orphan-result'],
+      ],
+    ],
+    [
+      'calls of one id in elements that are one message, in their order',
+      { ...next, results: 'anywhere-after', joinsAssistant: true },
+      [user('go'), bot(call('c')), bot(call('c')), tool(gave('c', 'one')), tool(gave('c', 'two!'))],
+      [user('go'), bot(call('c')), bot(call('call_1')), tool(gave('c', 'one')), tool(gave('call_1', 'two!'))],
+      [['/messages/2/say/0', 'duplicate-id']],
+    ],
   ])('%s', (_, rules, messages, mended, repairs) => {
     const out = repair(rules, messages);
     expect(out.messages).toEqual(mended);
     expect(out.repairs.map(({ path, fault }) => [path, fault])).toEqual(repairs);
   });
+});
+
+it('refuses what would be left without a message', () => {
+  const format = toyFormat(next);
+  expect(repairEntries(format, entriesOf(format, [user(''), tool(gave('x', '1'))]))).toMatchObject({
+    ok: false,
+    problem: { code: 'invalid_request', path: '/messages' },
+  });
+  expect(repairEntries(format, []).ok).toBe(true);
+});
+
+it('says where each message comes from', () => {
+  const messages = [
+    user(''),
+    user('go'),
+    bot(call('a')),
+    user('on'),
+    tool(gave('a', '1')),
+    bot(call('b')),
+    user('off'),
+  ];
+  expect(repair(next, messages).origins).toEqual([1, 2, 4, 3, 5, -1, 6]);
 });
