@@ -105,7 +105,7 @@ function faultsByPlace(faults: readonly FormatFault[], entries: readonly Entry[]
   for (const { path, rule } of faults) {
     if (rule === 'empty-message') add(elementOf(path), rule);
     // Of the element's own, though the element may be all that a part is.
-    else if (rule === ITEM_ID_TAKEN) add(path, rule);
+    else if (rule === ITEM_ID_TAKEN || rule === 'empty-list') add(path, rule);
     else {
       let place = path;
       while (place !== '' && !parts.has(place)) place = place.slice(0, place.lastIndexOf('/'));
@@ -143,12 +143,15 @@ function clean(entries: readonly Entry[], faults: Faults, note: Note): readonly 
   return drafts;
 }
 
-/** A list that must not be empty may be absent; an id that is taken becomes another. */
-function withSoundFields({ native, path }: Entry, faults: Faults, note: Note): JsonObject {
+/** A list that must not be empty may be absent, or where it is all that a result says, empty text; an id that is taken becomes another. */
+function withSoundFields({ native, path, role }: Entry, faults: Faults, note: Note): JsonObject {
   let sound = native;
   for (const [field, value] of Object.entries(native)) {
     const at = { path: `${path}/${field}` };
-    if (isBroken(faults, at.path, 'empty-list')) {
+    if (isBroken(faults, at.path, 'empty-list') && role === 'results') {
+      sound = { ...sound, [field]: '' };
+      note(at, 'empty-list', 'made an empty text');
+    } else if (isBroken(faults, at.path, 'empty-list')) {
       const { [field]: _, ...rest } = sound;
       sound = rest;
       note(at, 'empty-list', 'the field was removed');
