@@ -161,6 +161,18 @@ describe('when all goes well', () => {
     expect(signatures()).toBe(2);
   });
 
+  it('knows the answer to a request with half a surrogate pair in it, which asks for repair', async () => {
+    const { pay, charged } = await newPayer();
+    const messages = [{ role: 'user', content: 'half \ud83d' }];
+    const response = await pay(
+      url(),
+      post({ format: 'openai-chat', messages, repair: true, cacheBreakpoint: -1, targetTokens: 100 }),
+    );
+    const repair = { path: '/messages/0/content', fault: 'split-surrogate' };
+    expect(await response.json()).toMatchObject({ data: { repairs: [repair] } });
+    expect(await charged()).toBe(PRICE);
+  });
+
   it('gives the budget back for an answer that is signed as free', async () => {
     const { pay, charged, store } = await newPayer();
     const response = await pay(url(), post({ ...EXAMPLE, messages: [{ role: 'user' }], cacheBreakpoint: -1 }));
