@@ -173,3 +173,72 @@ describe('where half surrogate pairs were', () => {
     expect(problemOf(assemble, { ...input, ...more })).toEqual(path && expect.objectContaining({ path }));
   });
 });
+
+describe('what cannot say anything else', () => {
+  const shot = (id: string): Native[] => [
+    {
+      type: 'computer_call',
+      id: `cu_${id}`,
+      call_id: id,
+      action: { type: 'screenshot' },
+      pending_safety_checks: [],
+      status: 'completed',
+    },
+    {
+      type: 'computer_call_output',
+      call_id: id,
+      output: { type: 'computer_screenshot', image_url: 'https://a.example/1.png' },
+    },
+  ];
+  const messages = [{ role: 'user', content: 'look' }, ...['a', 'b', 'c', 'd', 'e', 'f'].flatMap(shot)];
+  const input = { format: 'openai-responses', messages };
+
+  it('is left alone, and what does not fit so is not said to', async () => {
+    const limits = { context_window: 10_000, max_output_tokens: 100 };
+    const tight = { ...input, model: { id: 'gpt-5', limits }, options: { allow_compaction: false } };
+    await expect(run(assemble, tight)).rejects.toThrow('context/overflow');
+    const wide = { ...input, model: { id: 'gpt-5', limits: { ...limits, context_window: 100_000 } } };
+    expect((await run(assemble, wide))['messages']).toEqual(messages);
+  });
+
+  it('has its count in the whole that is told', async () => {
+    const limits = { context_window: 16_000, max_output_tokens: 100 };
+    const data = await run(assemble, { ...input, model: { id: 'gpt-5', limits } });
+    const model = { id: 'gpt-5', limits: { context_window: 1_000_000, max_output_tokens: 100 } };
+    const { messages: left, system } = data;
+    const again = await run(assemble, { ...input, messages: left, model, ...(system !== undefined && { system }) });
+    expect(again['token_count']).toBe(data['token_count']);
+  });
+});
+
+it('leaves results alone whose call the provider may hold', () => {
+  const messages = [
+    { role: 'user', content: 'go' },
+    { type: 'item_reference', id: 'fc_1' },
+    { type: 'function_call_output', call_id: 'call_1', output: 'ok' },
+    { role: 'user', content: 'on' },
+  ];
+  expect(rulesOf('openai-responses', messages)).toEqual([]);
+  expect(rulesOf('openai-responses', messages.toSpliced(1, 1))).toEqual(['orphan-result']);
+});
+
+it('keeps blocks apart that read the same, where only an id is mended', async () => {
+  const blocks = [
+    { type: 'image', source: { type: 'url', url: 'X' } },
+    { type: 'image', source: { type: 'file', file_id: 'X' } },
+    { type: 'text', text: 'd', cache_control: { type: 'ephemeral' } },
+    { type: 'text', text: 'd' },
+  ];
+  const messages = [
+    user('go'),
+    assistant([toolUse('a'), toolUse('a')]),
+    user([toolResult('a', 'one'), { ...toolResult('a', ''), content: blocks }]),
+  ];
+  const input = { ...anthropic, messages, repair: true, cacheBreakpoint: -1, targetTokens: 100_000 };
+  const data = await run(conversationPrune, input);
+  expect(data['messages']).toEqual([
+    messages[0],
+    assistant([toolUse('a'), toolUse('call_1')]),
+    user([toolResult('a', 'one'), { ...toolResult('call_1', ''), content: blocks }]),
+  ]);
+});

@@ -327,8 +327,28 @@ describe('write', () => {
     );
     expect(format.write(calls, again)['content']).toEqual([
       { ...ls, toolCallId: 'c2' },
-      { ...request, approvalId: 'a2' },
+      { ...request, toolCallId: 'c2', approvalId: 'a2' },
     ]);
+  });
+
+  it('keeps approvals what they are under ids of any kind, each with the call that it names', () => {
+    const again = { ...request, approvalId: 'p2' };
+    const calls = entry({ role: 'assistant', content: [ls, ls, request, again] });
+    const ids = ['c', 'call_1', 'call_2', 'tool-approval:p2'];
+    const renamed = calls.parts.map((part, index) =>
+      part.block.type === 'function_call' ? edit(part, { ...part.block, id: ids[index] ?? '' }) : part,
+    );
+    expect(format.write(calls, renamed)['content']).toEqual([
+      ls,
+      { ...ls, toolCallId: 'call_1' },
+      { ...request, approvalId: 'call_2' },
+      { ...again, toolCallId: 'call_1' },
+    ]);
+    const answers = entry({ role: 'tool', content: [response] });
+    const answered = answers.parts.map((part) =>
+      part.block.type === 'function_result' ? edit(part, { ...part.block, function_call_id: 'call_2' }) : part,
+    );
+    expect(format.write(answers, answered)['content']).toEqual(json([{ ...response, approvalId: 'call_2' }]));
   });
 
   it('edits whole texts', () => {

@@ -6,7 +6,7 @@ import type { AssistantContent, ModelMessage, SystemModelMessage, ToolContent, T
 import { isJsonObject, type JsonObject } from '../../json.ts';
 import { jsonPointer, type JsonPointer, type Result } from '../../problem.ts';
 import type { AgentFunction, ContentBlock, FunctionCallBlock, FunctionResultBlock } from '../message.ts';
-import { unmapped, type Entry, type FormatFault, type MessageFormat, type Part } from './format.ts';
+import { inOrder, unmapped, type Entry, type FormatFault, type MessageFormat, type Part } from './format.ts';
 
 export const aiSdk: MessageFormat = {
   id: 'ai-sdk',
@@ -189,8 +189,28 @@ function write(entry: Entry, parts: readonly Part[]): JsonObject {
   if (isText) return { ...entry.native, content: only.block.text };
   // A system message is nothing but text
   if (entry.role === 'system') return { ...entry.native, content: parts.map(textOf).join('\n\n') };
-  return { ...entry.native, content: parts.map(render) };
+  return { ...entry.native, content: followCalls(parts).map(render) };
 }
+
+/** A request for approval names a call of its message: where the call has got another id, so does the request. */
+function followCalls(parts: readonly Part[]): readonly Part[] {
+  const take = inOrder(
+    parts.flatMap(({ block, native }) =>
+      block.type === 'function_call' && kindOf(native) === 'tool-call'
+        ? [[string((native as JsonObject)['toolCallId']), block.id] as const]
+        : [],
+    ),
+  );
+  return parts.map((part) => {
+    if (kindOf(part.native) !== 'tool-approval-request') return part;
+    const native = part.native as JsonObject;
+    const toolCallId = take(string(native['toolCallId']));
+    const stays = toolCallId === undefined || toolCallId === native['toolCallId'];
+    return stays ? part : { ...part, native: { ...native, toolCallId }, edited: true };
+  });
+}
+
+const kindOf = (native: unknown): unknown => (isJsonObject(native) ? native['type'] : undefined);
 
 const textOf = ({ block }: Part): string => (block.type === 'text' ? block.text : '');
 
@@ -225,14 +245,19 @@ function newPart(block: ContentBlock, supplied: JsonObject): JsonObject {
       return { type: 'reasoning', text: block.text } satisfies Of<'reasoning'>;
     case 'redacted_thinking':
       return { type: 'reasoning', text: '' } satisfies Of<'reasoning'>;
+    // Also under another id a request for approval is none for a call.
     case 'function_call':
-      return block.id.startsWith(APPROVAL) ? approvalRequest(block, supplied) : toolCall(block);
+      return block.id.startsWith(APPROVAL) || supplied['type'] === 'tool-approval-request'
+        ? approvalRequest(block, supplied)
+        : toolCall(block);
     case 'function_result':
-      return block.function_call_id.startsWith(APPROVAL)
+      return block.function_call_id.startsWith(APPROVAL) || supplied['type'] === 'tool-approval-response'
         ? approvalResponse(block, supplied)
         : toolResult(block, supplied);
   }
 }
+
+const approvalIdOf = (id: string): string => (id.startsWith(APPROVAL) ? id.slice(APPROVAL.length) : id);
 
 const toolCall = ({ id, function_id, arguments: input = {} }: FunctionCallBlock): JsonObject =>
   ({ type: 'tool-call', toolCallId: id, toolName: function_id, input }) satisfies Of<'tool-call'>;
@@ -240,7 +265,7 @@ const toolCall = ({ id, function_id, arguments: input = {} }: FunctionCallBlock)
 const approvalRequest = ({ id, arguments: of }: FunctionCallBlock, supplied: JsonObject): JsonObject =>
   ({
     type: 'tool-approval-request',
-    approvalId: id.slice(APPROVAL.length),
+    approvalId: approvalIdOf(id),
     toolCallId: string(supplied['toolCallId'] ?? (isJsonObject(of) ? of['toolCallId'] : undefined)),
   }) satisfies Of<'tool-approval-request'>;
 
@@ -250,7 +275,7 @@ function approvalResponse({ function_call_id, content }: FunctionResultBlock, su
   const reason = content.map((block) => (block.type === 'text' ? block.text : '')).join('');
   return {
     type: 'tool-approval-response',
-    approvalId: function_call_id.slice(APPROVAL.length),
+    approvalId: approvalIdOf(function_call_id),
     approved,
     ...(reason !== '' && { reason }),
   } satisfies Of<'tool-approval-response'>;
@@ -284,10 +309,10 @@ function newOutput({ content, is_error }: FunctionResultBlock, supplied: unknown
   if (isText) return { type: isError ? 'error-text' : 'text', value: texts.join('\n') } satisfies Output;
   const supplieds: readonly unknown[] = Array.isArray(value) ? value : [];
   // Items have no native form beside them: what still says what a supplied one said is that one
-  const known = new Map(supplieds.map((item) => [JSON.stringify(readItem(item)), item]));
+  const take = inOrder(supplieds.map((item) => [JSON.stringify(readItem(item)), item] as const));
   return {
     type: 'content',
-    value: content.map((item) => known.get(JSON.stringify(item)) ?? newItem(item)),
+    value: content.map((item) => take(JSON.stringify(item)) ?? newItem(item)),
   } satisfies Fields<Output>;
 }
 

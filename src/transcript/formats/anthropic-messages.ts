@@ -18,7 +18,7 @@ import type {
 import { isJsonObject, type JsonObject } from '../../json.ts';
 import type { JsonPointer, Result } from '../../problem.ts';
 import type { AgentFunction, ContentBlock, FunctionResultBlock } from '../message.ts';
-import { unmapped, type Entry, type FormatFault, type MessageFormat, type Part } from './format.ts';
+import { inOrder, unmapped, type Entry, type FormatFault, type MessageFormat, type Part } from './format.ts';
 
 export const anthropicMessages: MessageFormat = {
   id: 'anthropic-messages',
@@ -232,9 +232,9 @@ function toolResult(result: FunctionResultBlock, supplied: Fields<ToolResultBloc
 function resultBlocks(blocks: readonly ContentBlock[], supplied: unknown): readonly JsonObject[] {
   const list = readList(supplied, IN_RESULT, '');
   const natives = list.ok ? list.value : [];
-  const known = new Map(natives.map(([block, native]) => [JSON.stringify(block), native]));
+  const take = inOrder(natives.map(([block, native]) => [JSON.stringify(block), native] as const));
   return blocks.map((block, at) => {
-    const native = known.get(JSON.stringify(block));
+    const native = take(JSON.stringify(block));
     if (native) return native;
     const replaced = blocks.length === natives.length ? natives[at]?.[1] : undefined;
     return render({ block, path: '', ...(replaced && { native: replaced, edited: true }) });

@@ -115,3 +115,14 @@ export interface MessageFormat {
 export function unmapped(path: JsonPointer, detail: string): { readonly ok: false; readonly problem: Problem } {
   return { ok: false, problem: { code: 'invalid_request', path, detail } };
 }
+
+/** Hands out what was supplied under each key in the order in which it was supplied, each once. Several may read the same and not be it. */
+export function inOrder<T>(supplied: readonly (readonly [string, T])[]): (key: string) => T | undefined {
+  const known = new Map<string, T[]>();
+  for (const [key, value] of supplied.toReversed()) {
+    const others = known.get(key);
+    if (others) others.push(value);
+    else known.set(key, [value]);
+  }
+  return (key) => known.get(key)?.pop();
+}

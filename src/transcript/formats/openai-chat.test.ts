@@ -410,14 +410,29 @@ describe('what the API refuses', () => {
     expect(JSON.stringify(problemOf({ role: 'S3CRET', content: 'S3CRET' }))).not.toContain('S3CRET');
   });
 
-  it('is mended for arguments by an edit that says the same', () => {
-    const entry = readEntry(calling({ ...call, function: { name: 'f', arguments: { a: 1 } } }));
-    const mended = openaiChat.write(
-      entry,
-      entry.parts.map((part) => ({ ...part, edited: true as const })),
-    );
-    expect(mended).toEqual(calling({ ...call, function: { name: 'f', arguments: '{"a":1}' } }));
-    expect(rulesOf(mended)).toEqual([]);
+  it('keeps all that a call and a result are under another id, also what is wrong with it', () => {
+    for (const odd of [
+      { function: { name: 'f', arguments: { a: 1 } } },
+      { type: undefined, function: { name: 7, arguments: '{' } },
+      { type: 'custom', custom: { name: 'c', input: null } },
+    ]) {
+      const entry = readEntry(calling({ ...call, ...odd }));
+      const renamed = entry.parts.map((part) => ({
+        ...part,
+        block: { ...part.block, id: 'other' } as ContentBlock,
+        edited: true as const,
+      }));
+      expect(openaiChat.write(entry, renamed)).toEqual(calling({ ...call, ...odd, id: 'other' }));
+    }
+    for (const content of [null, [], '', 'said']) {
+      const entry = readEntry({ role: 'tool', tool_call_id: 'a', content });
+      const renamed = entry.parts.map((part) => ({
+        ...part,
+        block: { ...part.block, function_call_id: 'other' } as ContentBlock,
+        edited: true as const,
+      }));
+      expect(openaiChat.write(entry, renamed)).toEqual({ role: 'tool', tool_call_id: 'other', content });
+    }
   });
 });
 

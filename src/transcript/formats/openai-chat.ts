@@ -32,6 +32,7 @@ import {
   jsonBlock,
   namedTool,
   ok,
+  sameValue,
   parseArguments,
   readContent,
   readToolList,
@@ -254,6 +255,9 @@ function writeCall(block: ContentBlock, native?: unknown): JsonObject {
   const { id, function_id: name } = block;
   const before = isJsonObject(native) ? native : {};
   const called = calledBy(before);
+  const was = isJsonObject(native) ? readCall(native) : undefined;
+  // It is called by another id, and is what it was.
+  if (was && sameValue({ ...was, id }, block)) return { ...before, id };
   if (called?.type === 'custom') {
     const custom = { ...called.tool, name, input: inputText(block.arguments) };
     return { ...before, ...({ id, type: 'custom', custom } satisfies ChatCompletionMessageCustomToolCall) };
@@ -270,8 +274,22 @@ function writeResult({ block, native, edited }: Part): JsonObject {
     ...before,
     role: 'tool' satisfies ChatCompletionToolMessageParam['role'],
     tool_call_id: block.function_call_id,
-    content: writeResultContent(before.content, block.content, readBlock, writeBlock),
+    content: saysTheSame(before.content, block.content)
+      ? before.content
+      : writeResultContent(before.content, block.content, readBlock, writeBlock),
   } satisfies Loose<ChatCompletionToolMessageParam>;
+}
+
+/** Whether a result's content is read as these blocks. */
+function saysTheSame(content: unknown, blocks: readonly ContentBlock[]): boolean {
+  const said = content === undefined ? undefined : readContent(content, '', readBlock);
+  return (
+    said?.ok === true &&
+    sameValue(
+      said.value.map(({ block }) => block),
+      blocks,
+    )
+  );
 }
 
 function readTool(native: JsonObject & { readonly type: string }, path: JsonPointer): Result<AgentFunction> {

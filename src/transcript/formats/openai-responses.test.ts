@@ -569,11 +569,26 @@ describe('what the API refuses', () => {
     expect(JSON.stringify(problemOf({ type: 'S3CRET', role: 'S3CRET' }))).not.toContain('S3CRET');
   });
 
-  it('is mended for an output by an edit that says the same', () => {
-    const same = (block: ContentBlock): ContentBlock => block;
-    expect(edit({ ...output, output: { a: 1 } }, same)).toEqual({ ...output, output: '{"a":1}' });
-    expect(edit({ ...output, output: null }, same)).toEqual({ ...output, output: '' });
-    expect(edit({ ...call, arguments: { a: 1 } }, same)).toEqual({ ...call, arguments: '{"a":1}' });
+  it('keeps all that a call and an output are under another id, also what is wrong with it', () => {
+    const renamed = (block: ContentBlock): ContentBlock =>
+      block.type === 'function_call'
+        ? { ...block, id: 'other' }
+        : { ...block, ...(block.type === 'function_result' && { function_call_id: 'other' }) };
+    for (const odd of [{ output: { a: 1 } }, { output: null }, { output: [] }]) {
+      expect(edit({ ...output, ...odd }, renamed)).toEqual({ ...output, ...odd, call_id: 'other' });
+    }
+    for (const odd of [{ arguments: { a: 1 } }, { name: 7 }, { arguments: '{' }]) {
+      expect(edit({ ...call, ...odd }, renamed)).toEqual({ ...call, ...odd, call_id: 'other' });
+    }
+    const patch = { type: 'apply_patch_call_output', call_id: 'a', status: 'completed' };
+    expect(edit(patch, renamed)).toEqual({ ...patch, call_id: 'other' });
+  });
+
+  it('is fixed where an output has no place for another text', () => {
+    const fixed = Object.keys(VECTORS).flatMap((name) =>
+      readEntry(itemOf(name)).parts.some(({ isFixed }) => isFixed) ? [itemOf(name)['type']] : [],
+    );
+    expect(new Set(fixed)).toEqual(new Set(['computer_call_output', 'tool_search_output', 'mcp_approval_response']));
   });
 });
 
@@ -588,7 +603,7 @@ describe('what the API refuses of neighbours', () => {
     ['reasoning at the end', [user, thought], ['lone-reasoning /messages/1']],
     ['reasoning before a user', [thought, user], ['lone-reasoning /messages/0']],
     ['reasoning before a result', [thought, itemOf('function_call_output 1')], ['lone-reasoning /messages/0']],
-    ['one item twice', [answer, user, answer], ['duplicate-id /messages/2/id']],
+    ['one item twice', [answer, user, answer], ['duplicate-item-id /messages/2/id']],
     ['an item and a reference', [answer, { id: 'msg_1' }], []],
     ['a trigger before the end', [itemOf('compaction_trigger'), user], ['bad-order /messages/0']],
     ['a trigger at the end', [user, itemOf('compaction_trigger')], []],

@@ -120,6 +120,8 @@ interface Output<Field> {
   readonly read: (value: unknown, path: JsonPointer) => Result<readonly ContentBlock[]>;
   /** Where a result has no place for a text it is emptied: the text would be refused. */
   readonly write: (value: unknown, blocks: readonly ContentBlock[]) => unknown;
+  /** It has no place for another text than the tool's own. */
+  readonly isFixed?: true;
 }
 
 const asText = {
@@ -163,6 +165,7 @@ const OUTPUTS: { readonly [T in OutputType]: Output<keyof ItemOf<T> & string> } 
   },
   computer_call_output: {
     field: 'output',
+    isFixed: true,
     read: (value) => ok(isJsonObject(value) ? [imageOf(stringOf(value.image_url ?? value.file_id))] : []),
     write: (value, blocks) => {
       const kept = isJsonObject(value) && blocks.some(({ type }) => type === 'image');
@@ -171,11 +174,13 @@ const OUTPUTS: { readonly [T in OutputType]: Output<keyof ItemOf<T> & string> } 
   },
   tool_search_output: {
     field: 'tools',
+    isFixed: true,
     read: (value) => ok([jsonBlock(value ?? [])]),
     write: () => [],
   },
   mcp_approval_response: {
     field: 'reason',
+    isFixed: true,
     read: asText.read,
     write: (value, blocks) => resultText(blocks) || value,
   },
@@ -232,7 +237,9 @@ function read(native: JsonObject, path: JsonPointer): Result<Entry> {
       const output = OUTPUTS[type];
       const content = output.read(native[output.field], `${path}/${output.field}`);
       if (!content.ok) return content;
-      return entry('results', { type: 'function_result', function_call_id: id, content: content.value });
+      const block = { type: 'function_result', function_call_id: id, content: content.value } as const;
+      const part: Part = { block, native, path, ...(output.isFixed && { isFixed: true }) };
+      return ok({ role: 'results', path, native, parts: [part] });
     }
     case 'instruction':
       return entry('system', jsonBlock(native));
@@ -240,6 +247,10 @@ function read(native: JsonObject, path: JsonPointer): Result<Entry> {
       const { result }: Loose<ResponseInputItem.ImageGenerationCall> = native;
       if (type === 'image_generation_call' && typeof result === 'string') {
         return entry('assistant', { type: 'image', data: result, mime: 'image/png' });
+      }
+      if (type === 'item_reference') {
+        const parts = [{ block: jsonBlock(native), native, path }];
+        return ok({ role: 'assistant', path, native, parts, isReference: true });
       }
     }
   }
@@ -340,6 +351,9 @@ function writeCall(
 ): JsonObject {
   const { arguments: before }: Loose<ResponseFunctionToolCall> = native;
   const paired = { [idFieldOf(type, native) ?? 'call_id']: id };
+  const was = calledBy(type, native);
+  // It is called by another id, and is what it was.
+  if (was.function_id === function_id && sameValue(was.arguments, given)) return { ...native, ...paired };
   if (type === 'function_call') {
     const fields = { name: function_id, arguments: argumentsText(given, before) };
     return { ...native, ...paired, ...(fields satisfies Partial<ResponseFunctionToolCall>) };
@@ -387,8 +401,7 @@ function outputFor(call: Part | undefined): OutputType {
 /** What an output says with these blocks; it stays as it is where only the id of its call is another. */
 function outputOf(type: OutputType, value: unknown, blocks: readonly ContentBlock[]): unknown {
   const before = OUTPUTS[type].read(value, '');
-  const stays = (typeof value === 'string' || Array.isArray(value)) && before.ok && sameValue(before.value, blocks);
-  return stays ? value : OUTPUTS[type].write(value, blocks);
+  return before.ok && sameValue(before.value, blocks) ? value : OUTPUTS[type].write(value, blocks);
 }
 
 function writeInput(block: ContentBlock, native?: unknown): JsonObject {
@@ -530,7 +543,9 @@ function neighbourFaults(entries: readonly Entry[]): readonly FormatFault[] {
     // https://github.com/earendil-works/pi/issues/5151
     const { id }: Loose<ResponseReasoningItem> = native;
     if (typeof id !== 'string' || type === 'item_reference') continue;
-    if (ids.has(id)) found.push({ path: `${path}/id`, rule: 'duplicate-id', detail: 'two items have this id' });
+    // Where it is by its item's id that a call is answered, the id is the call's
+    const rule = type === 'mcp_approval_request' ? 'duplicate-id' : 'duplicate-item-id';
+    if (ids.has(id)) found.push({ path: `${path}/id`, rule, detail: 'two items have this id' });
     ids.add(id);
   }
   return found;
