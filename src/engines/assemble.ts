@@ -169,6 +169,7 @@ export async function assemble(request: AssembleRequest, tools: AssembleTools): 
       turns: options.tail_turns ?? config.tail_turns,
       budget: tailTokens,
       userFirst: options.user_first,
+      openingCounts: true,
     };
     const { start = 0, opening } = selectTail(messages, sizes, bounds);
     const tail = { start, opening };

@@ -17,6 +17,8 @@ interface TailBounds {
   readonly budget: number;
   /** Whether a user's message has to stand first. */
   readonly userFirst?: boolean | null | undefined;
+  /** Whether that message is within the budget too. */
+  readonly openingCounts?: boolean;
 }
 
 export interface Tail {
@@ -37,10 +39,10 @@ export interface Tail {
 export function selectTail(
   messages: readonly AgentMessage[],
   sizes: readonly number[],
-  { turns, budget, userFirst }: TailBounds,
+  { turns, budget, userFirst, openingCounts = false }: TailBounds,
 ): Tail {
   const openings = userFirst ? openingsOf(messages) : [];
-  const before = (index: number): number => sizes[openings[index] ?? -1] ?? 0;
+  const before = (index: number): number => (openingCounts ? (sizes[openings[index] ?? -1] ?? 0) : 0);
   const start = startOf(messages, sizes, { turns, budget, before });
   return { start, opening: start === undefined ? undefined : openings[start] };
 }
