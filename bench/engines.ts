@@ -18,6 +18,7 @@ import {
   madeConversations,
   realConversations,
 } from './conversations.ts';
+import { benchFormats } from './formats.ts';
 import { faultOf } from './legal.ts';
 import { type Counter, type Job, type Manager, MANAGERS, Stopped } from './managers.ts';
 import { cells, head, median, timeMs } from './measure.ts';
@@ -28,6 +29,7 @@ const RUNS = 3;
 
 export async function benchEngines(): Promise<void> {
   const estimator = tokenizer(await loadEncoding('o200k_base'));
+  await benchFormats(estimator);
   await benchOutcomes(estimator);
   await benchGrowth(estimator);
   await benchWithoutCounting();
