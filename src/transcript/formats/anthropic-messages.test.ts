@@ -480,9 +480,16 @@ describe('faults', () => {
       return read.ok ? format.faults(read.value).map((fault) => `${fault.rule} ${fault.path}`) : ['unmapped'];
     };
     expect(of([{ type: 'thinking', thinking: 'x' }, text])).toEqual([`bad-field ${path}/content/0/signature`]);
+    expect(of([{ ...thinking, signature: '' }, text])).toEqual([`bad-field ${path}/content/0/signature`]);
+    expect(of([{ ...thinking, thinking: '' }, text])).toEqual([]);
     expect(of([{ type: 'image', source: { type: 'base64', media_type: 'image/svg+xml', data: 'A' } }])).toEqual([
       `bad-field ${path}/content/0/source/media_type`,
+      `wrong-role ${path}/content/0`,
     ]);
+    expect(of([{ ...EVERY.web_search_tool_result[0] }, { ...EVERY.server_tool_use[0] }])).toEqual([
+      `lone-server-result ${path}/content/0`,
+    ]);
+    expect(of([{ type: 'compaction', content: 'so far' }, { ...thinking }, text])).toEqual([]);
     expect(of([{ type: 'tool_use', id: 5 }])).toEqual([
       `bad-id ${path}/content/0/id`,
       `bad-name ${path}/content/0/name`,
@@ -498,6 +505,20 @@ describe('faults', () => {
     expect(neighbours(user, { role: 'assistant', content: 'so ' })).toEqual(['bad-block /messages/1/content']);
     expect(neighbours(user, { role: 'assistant', content: 'so ' }, user)).toEqual([]);
     expect(neighbours({ role: 'system', content: 'brief' }, user)).toEqual(['wrong-role /messages/0']);
+    const cached = { role: 'user', content: [{ ...text, cache_control: { type: 'ephemeral' } }] } as const;
+    expect(neighbours(cached, cached, cached, cached)).toEqual([]);
+    expect(neighbours(cached, cached, cached, cached, cached)).toEqual([
+      'too-many-cache-controls /messages/4/content/0/cache_control',
+    ]);
+  });
+
+  it('takes a system message of settings alone', () => {
+    const settings = { role: 'system', output_config: { effort: 'low' } };
+    const read = (message: JsonObject): readonly string[] => {
+      const taken = format.read(message, path);
+      return taken.ok ? format.faults(taken.value).map(({ rule }) => rule) : ['unmapped'];
+    };
+    expect([read(settings), read({ ...settings, output_config: {} })]).toEqual([[], ['empty-message']]);
   });
 });
 

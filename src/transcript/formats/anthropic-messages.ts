@@ -332,7 +332,19 @@ function faults(entry: Entry): readonly FormatFault[] {
     if (ids.has(block['id'])) refuse('duplicate-id', DUPLICATE, '/id');
     ids.add(block['id']);
   }
-  return entry.role === 'assistant' ? [...found, ...thinkingFaults(entry)] : found;
+  return entry.role === 'assistant' ? [...found, ...thinkingFaults(entry), ...serverToolFaults(entry)] : found;
+}
+
+/** github.com/anthropics/claude-code/issues/95406; a message in two is refused too, see issues/89348 there. */
+function serverToolFaults({ parts }: Entry): readonly FormatFault[] {
+  const begun = new Set<unknown>();
+  return parts.flatMap(({ native, path }) => {
+    const { type, id, tool_use_id }: JsonObject = isJsonObject(native) ? native : {};
+    if (/^\w+_tool_use$/.test(string(type))) begun.add(id);
+    if (!/^\w+_tool_result$/.test(string(type)) || begun.has(tool_use_id)) return [];
+    const detail = 'the result of a server tool stands after its use, in the same message';
+    return [{ path, rule: 'lone-server-result', detail }];
+  });
 }
 
 type Refuse = (rule: string, detail: string, field?: string) => void;
@@ -352,8 +364,8 @@ function blockFaults(block: JsonObject, role: Entry['role'], refuse: Refuse, isA
     if (!isJsonObject(input)) refuse('bad-arguments', 'the input of a call has to be an object', '/input');
   }
   if (type === 'tool_result') idFaults(tool_use_id, '/tool_use_id', refuse);
-  // The type of the block: signature is required
-  if (type === 'thinking' && typeof signature !== 'string')
+  // The type of the block: signature is required; of an empty one github.com/agentscope-ai/agentscope/pull/1668. The text may be empty.
+  if (type === 'thinking' && (typeof signature !== 'string' || signature === ''))
     refuse('bad-field', 'thinking goes back with its signature', '/signature');
   if (
     type === 'image' &&
@@ -373,6 +385,8 @@ function standsIn(type: unknown, role: Entry['role']): boolean {
   // github.com/tghamm/Anthropic.SDK/issues/128 says it of results; of calls the API says the like
   if (type === 'tool_result') return role === 'user';
   if (type === 'tool_use') return role === 'assistant';
+  // github.com/SEMOSS/Semoss/issues/2323
+  if (type === 'image') return role === 'user';
   return role !== 'system' || IN_SYSTEM.includes(type);
 }
 
@@ -387,6 +401,9 @@ const isThinking = ({ block }: Part): boolean => block.type === 'thinking' || bl
 const isServerTool = ({ native }: Part): boolean =>
   isJsonObject(native) && /_tool_(?:use|result)$/.test(string(native['type']));
 
+/** It stands before all that was said after it. */
+const isCompaction = ({ native }: Part): boolean => isJsonObject(native) && native['type'] === 'compaction';
+
 function thinkingFaults({ parts, path }: Entry): readonly FormatFault[] {
   const [first] = parts;
   const last = parts.at(-1);
@@ -395,7 +412,7 @@ function thinkingFaults({ parts, path }: Entry): readonly FormatFault[] {
   // github.com/tailcallhq/forgecode/issues/2107
   if (parts.every(isThinking)) return [{ path, rule: 'empty-message', detail: 'a message may not be thinking alone' }];
   // github.com/zed-industries/zed/pull/33317
-  if (thinking !== first && !parts.slice(0, parts.indexOf(thinking)).some(isServerTool)) {
+  if (thinking !== first && !parts.slice(0, parts.indexOf(thinking)).some(isServerTool) && !isCompaction(first)) {
     return [{ path: thinking.path, rule: 'thinking-first', detail: 'thinking stands before text and calls' }];
   }
   return isThinking(last)
@@ -403,13 +420,20 @@ function thinkingFaults({ parts, path }: Entry): readonly FormatFault[] {
     : [];
 }
 
-const isEmpty = ({ parts }: Entry): boolean => parts.length === 0 || (parts.length === 1 && parts[0]?.native === '');
+/** By the type BetaSystemMessageParam it has a content or settings. */
+const isSetting = ({ role, native }: Entry): boolean =>
+  role === 'system' && isJsonObject(native['output_config']) && Object.keys(native['output_config']).length > 0;
+
+const isEmpty = (entry: Entry): boolean =>
+  (entry.parts.length === 0 && !isSetting(entry)) || (entry.parts.length === 1 && entry.parts[0]?.native === '');
 
 const emptyMessage = ({ path }: Entry): FormatFault => ({
   path,
   rule: 'empty-message',
   detail: 'a message has to say something',
 });
+
+const MAX_CACHE_CONTROLS = 4;
 
 function neighbourFaults(entries: readonly Entry[]): readonly FormatFault[] {
   const found: FormatFault[] = [];
@@ -428,6 +452,13 @@ function neighbourFaults(entries: readonly Entry[]): readonly FormatFault[] {
     else if (!mayPrecedeSystem(before)) {
       found.push({ path: entry.path, rule: 'wrong-role', detail: "a system message stands after a user's" });
     }
+  }
+  // github.com/tghamm/Anthropic.SDK/issues/50; instructions and tools beside the array count too, and are not seen here
+  const cached = entries.flatMap(({ parts }) =>
+    parts.filter(({ native }) => isJsonObject(native) && native['cache_control']),
+  );
+  for (const { path } of cached.slice(MAX_CACHE_CONTROLS)) {
+    found.push({ path: `${path}/cache_control`, rule: 'too-many-cache-controls', detail: 'a request has at most 4' });
   }
   // github.com/langchain-ai/langchain/issues/35071
   const final = entries.at(-1);

@@ -410,6 +410,11 @@ describe('what the API refuses', () => {
     expect(JSON.stringify(problemOf({ role: 'S3CRET', content: 'S3CRET' }))).not.toContain('S3CRET');
   });
 
+  it('is the name of a speaker with a space in it', () => {
+    expect(rulesOf({ role: 'user', name: 'John Doe', content: 'hi' })).toEqual(['bad-name /messages/3/name']);
+    expect(rulesOf({ role: 'user', name: 'John-Doe_2', content: 'hi' })).toEqual([]);
+  });
+
   it('keeps all that a call and a result are under another id, also what is wrong with it', () => {
     for (const odd of [
       { function: { name: 'f', arguments: { a: 1 } } },

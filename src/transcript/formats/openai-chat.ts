@@ -311,6 +311,8 @@ const CALL_ID_MAX_CHARS = 64;
 /** FunctionDefinition.name of the package; enforced in messages too: https://github.com/mcp-use/mcp-use/issues/90 */
 const FUNCTION_NAME = /^[a-zA-Z0-9_-]{1,64}$/;
 
+const MESSAGE_NAME = /^[a-zA-Z0-9_-]+$/;
+
 function faults({ native, path }: Entry): readonly FormatFault[] {
   const { role, content }: Loose<ChatCompletionAssistantMessageParam> = native;
   if (!isRole(role)) return [];
@@ -322,6 +324,10 @@ function faults({ native, path }: Entry): readonly FormatFault[] {
       findBadBlocks(content, 'content', BLOCKS[role], fault);
     } else if (typeof content !== 'string') {
       findNothing(role, native, fault);
+    }
+    // https://github.com/jekalmin/extended_openai_conversation/issues/251
+    if (typeof native['name'] === 'string' && !MESSAGE_NAME.test(native['name'])) {
+      fault('name', 'bad-name', 'the name of who speaks has letters, digits, underscores and dashes');
     }
     if (role === 'tool') {
       const { tool_call_id }: Loose<ChatCompletionToolMessageParam> = native;
