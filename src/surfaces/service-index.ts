@@ -37,6 +37,7 @@ export function serviceIndex({ name, version, publicUrl, did, payment, operation
       roi: operation.roi,
       audience: operation.audience,
       inputSchema: z.toJSONSchema(operation.input, { io: 'input' }),
+      outputSchema: z.toJSONSchema(operation.output),
       price: { amount: inUsdc(operation.price), atomic: operation.price, currency: 'USDC', failedCallsCharged: false },
       method: 'POST',
       url: url(operationPath(operation)),
