@@ -16,7 +16,7 @@ const EVERY: { readonly [Code in ProblemCode]: readonly [Extract<Problem, { code
     { code: 'context/invalid_request', path: '/messages', detail: 'messages is required' },
     400,
   ],
-  'context/overflow': [{ code: 'context/overflow', token_count: 9, usable: 8 }, 422],
+  'context/overflow': [{ code: 'context/overflow', token_count: 9, usable: 8, fixed_tokens: 3, prefix_tokens: 2 }, 422],
   'context/model_unresolved': [{ code: 'context/model_unresolved' }, 422],
   busy: [{ code: 'busy', retry_after_seconds: 5 }, 503],
   rate_limited: [{ code: 'rate_limited', retry_after_seconds: 5 }, 429],

@@ -20,7 +20,14 @@ export type Problem =
   | { readonly code: 'context/invalid_request'; readonly path: JsonPointer; readonly detail: string }
   // The request as a task
   /** In tokens: what the request comes to after all that may be done, and what it may come to. */
-  | { readonly code: 'context/overflow'; readonly token_count: number; readonly usable: number }
+  | {
+      readonly code: 'context/overflow';
+      readonly token_count: number;
+      readonly usable: number;
+      /** Of the count, what no step may change: prompt, tools and overhead, and a cached prefix if there is one. */
+      readonly fixed_tokens: number;
+      readonly prefix_tokens?: number;
+    }
   | { readonly code: 'context/model_unresolved' }
   | { readonly code: 'busy'; readonly retry_after_seconds: number }
   | { readonly code: 'rate_limited'; readonly retry_after_seconds: number }
@@ -136,7 +143,7 @@ function describe(problem: Problem): Description {
     case 'context/overflow':
       return {
         status: 422,
-        error: `The context cannot be made to fit: it comes to ${problem.token_count} tokens, and ${problem.usable} are usable. ${FREE}`,
+        error: `The context cannot be made to fit: it comes to ${problem.token_count} tokens, and ${problem.usable} are usable. Of it, ${problem.fixed_tokens} are prompt, tools and overhead${problem.prefix_tokens ? `, and ${problem.prefix_tokens} the cached prefix, on account of which nothing is summarised` : ''}. ${FREE}`,
       };
     case 'context/model_unresolved':
       return {

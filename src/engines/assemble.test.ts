@@ -284,10 +284,10 @@ describe('the last resort', () => {
       false,
     ]);
     const short = [user(ofTokens(500)), assistant(call('1')), result('1', 'short')];
-    expect(await run({ messages: short, usable: 100, options })).toMatchObject({
-      kind: 'overflow',
-      token_count: sizeOf(short),
-    });
+    const overflow = { kind: 'overflow', token_count: sizeOf(short), usable: 100, fixed_tokens: 0 };
+    expect(await run({ messages: short, usable: 100, options })).toEqual(overflow);
+    const cached = await run({ messages: short, usable: 100, options: { cache_breakpoint: 0 } });
+    expect(cached).toEqual({ ...overflow, prefix_tokens: sizeOf(short.slice(0, 1)) });
   });
 
   it('reduces results in user messages, which have no details, by the call’s name', async () => {

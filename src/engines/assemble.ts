@@ -78,9 +78,19 @@ export type AssembleResult = {
 
 export type Assembled =
   | { readonly kind: 'fits'; readonly result: AssembleResult }
-  | { readonly kind: 'overflow'; readonly token_count: number; readonly usable: number }
+  | ({ readonly kind: 'overflow' } & Overflow)
   /** It would fit only after a compaction that somebody else is making. */
   | { readonly kind: 'busy' };
+
+/** In tokens. */
+export interface Overflow {
+  readonly token_count: number;
+  readonly usable: number;
+  /** Of the count: system prompt, tools and what else the caller sets aside. */
+  readonly fixed_tokens: number;
+  /** Of the count: the cached prefix, where there is one. */
+  readonly prefix_tokens?: number;
+}
 
 export interface AssembleTools extends CompactionTools {
   /** Runs what nobody else may do for this conversation at the same time; undefined where somebody does. */
@@ -224,7 +234,12 @@ export async function assemble(request: AssembleRequest, tools: AssembleTools): 
     applied.pruned_tokens += freed;
   }
   const token_count = total(draft);
-  if (token_count > usable) return { kind: 'overflow', token_count, usable };
+  if (token_count > usable) {
+    const { promptTokens } = promptWith(undefined);
+    const fixed_tokens = promptTokens + tools_tokens + request_overhead_tokens;
+    const { prefix } = applied;
+    return { kind: 'overflow', token_count, usable, fixed_tokens, ...(prefix && { prefix_tokens: prefix.tokens }) };
+  }
 
   const { summarised } = draft;
   if (summarised) {

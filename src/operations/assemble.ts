@@ -163,8 +163,8 @@ export const assemble = defineOperation({
       },
     });
     if (assembled.kind === 'overflow') {
-      const { token_count, usable } = assembled;
-      return { kind: 'problem', billable: false, problem: { code: 'context/overflow', token_count, usable } };
+      const { kind: _, ...overflow } = assembled;
+      return { kind: 'problem', billable: false, problem: { code: 'context/overflow', ...overflow } };
     }
     if (assembled.kind === 'busy') {
       return {
