@@ -12,6 +12,13 @@ export interface Issuers {
   documentFor(url: URL): Promise<JsonObject>;
   /** Fetched anew; undefined where it was given and there is nothing to fetch. */
   refresh(url: URL): Promise<JsonObject | undefined>;
+  /**
+   * Where an issuer was named: that the service does not publish another one, whose answers could not be verified after they were paid
+   * for. A service that publishes none is not asked why.
+   *
+   * @throws PaidFetchError `issuer_unavailable`
+   */
+  checkPublished(url: URL): Promise<void>;
 }
 
 type Fetch = (url: string) => Promise<Response>;
@@ -21,14 +28,23 @@ type Fetch = (url: string) => Promise<Response>;
  * @throws RangeError for a DID of another method, or a document without an id.
  */
 export function createIssuers(issuer: string | JsonObject | undefined, fetch: Fetch): Issuers {
+  const checkPublished = async (url: URL): Promise<void> => {
+    const named = isJsonObject(issuer) ? issuer['id'] : issuer;
+    const published = named === undefined ? undefined : await publishedBy(url, fetch);
+    if (published === undefined || published === named) return;
+    throw new PaidFetchError({
+      code: 'issuer_unavailable',
+      reason: 'the service publishes another issuer than the named one',
+    });
+  };
   if (isJsonObject(issuer)) {
     if (typeof issuer['id'] !== 'string') throw new RangeError('a DID document has an id');
-    return { documentFor: async () => issuer, refresh: async () => undefined };
+    return { documentFor: async () => issuer, refresh: async () => undefined, checkPublished };
   }
   if (issuer?.startsWith('did:key:')) {
     const document = didKeyDocument(issuer);
     if (!document) throw new RangeError('this did:key holds no Ed25519 key');
-    return { documentFor: () => document, refresh: async () => undefined };
+    return { documentFor: () => document, refresh: async () => undefined, checkPublished };
   }
   if (issuer !== undefined && !DID_WEB.test(issuer)) throw new RangeError('the issuer is no did:key and no did:web');
 
@@ -42,7 +58,7 @@ export function createIssuers(issuer: string | JsonObject | undefined, fetch: Fe
     loading.catch(() => documents.delete(url.origin));
     return loading;
   };
-  return { documentFor: (url) => documents.get(url.origin) ?? load(url), refresh: load };
+  return { documentFor: (url) => documents.get(url.origin) ?? load(url), refresh: load, checkPublished };
 }
 
 const WELL_KNOWN = '/.well-known/did.json';
@@ -59,6 +75,15 @@ function documentUrl(did: string, called: URL): string {
   const origin = host === called.host ? called.origin : `https://${host}`;
   const path = did.split(':').slice(3);
   return path.length === 0 ? origin + WELL_KNOWN : `${origin}/${path.join('/')}/did.json`;
+}
+
+/** The id of the document that a service publishes; undefined where it has none that can be read. */
+async function publishedBy({ origin }: URL, fetch: Fetch): Promise<string | undefined> {
+  const response = await fetch(origin + WELL_KNOWN).catch(() => undefined);
+  if (!response?.ok) return undefined;
+  const parsed = parseStrictJson(new Uint8Array(await response.arrayBuffer()));
+  const id = parsed.ok && isJsonObject(parsed.value) ? parsed.value['id'] : undefined;
+  return typeof id === 'string' ? id : undefined;
 }
 
 async function loadDocument(url: string, isRight: (id: string) => boolean, fetch: Fetch): Promise<JsonObject> {

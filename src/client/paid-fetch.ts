@@ -128,6 +128,7 @@ export function createPaidFetch(wallet: Wallet, options: PaidFetchOptions): Paid
     const offer = chooseOffer(challenge, tokens);
     checkPayee(offer, pinnedFor(options.payTo, call.url));
     await issuers.documentFor(call.url);
+    await issuers.checkPublished(call.url);
     await budget.take(offer.amount);
     try {
       const payment = await signPayment(wallet, challenge, offer, now());

@@ -93,6 +93,12 @@ const post = (body: unknown): RequestInit => ({
 });
 const url = (): string => `${proxy.url}/api/v1/conversation-prune`;
 
+/** As before a service that does not say who it is. */
+const publishingNothing: typeof fetch = (input, init) =>
+  typeof input === 'string' && input.endsWith('/did.json')
+    ? Promise.resolve(new Response('', { status: 404 }))
+    : fetch(input, init);
+
 const failureOf = async (call: Promise<unknown>): Promise<PaidFetchError> => {
   const error = await call.then(
     () => undefined,
@@ -394,6 +400,19 @@ describe('what it does not sign', () => {
     expect([signatures(), await charged()]).toEqual([3, 3n * PRICE]);
   });
 
+  it('for a service that publishes another issuer than the named one', async () => {
+    const stranger = await startTestService();
+    const named = await newPayer({ issuer: stranger.did });
+    await stranger.close();
+    expect(await failureOf(named.pay(url(), newRequest()))).toMatchObject({
+      code: 'issuer_unavailable',
+      charged: false,
+    });
+    expect([named.signatures(), [...named.store]]).toEqual([0, []]);
+    const right = await newPayer({ issuer: service.did });
+    expect((await right.pay(url(), newRequest())).status).toBe(200);
+  });
+
   it('for an issuer whose keys it cannot get', async () => {
     const { pay, signatures } = await newPayer({ issuer: 'did:web:nobody.invalid' });
     expect(await failureOf(pay(url(), newRequest()))).toMatchObject({ code: 'issuer_unavailable', charged: false });
@@ -482,7 +501,7 @@ describe('what it does not hand over', () => {
 
   it('an answer of another issuer than the named one, and does not pay again for it', async () => {
     const stranger = await startTestService();
-    const { again, signatures, charged } = await newPayer({ issuer: stranger.did });
+    const { again, signatures, charged } = await newPayer({ issuer: stranger.did, fetch: publishingNothing });
     await stranger.close();
     const request = newRequest();
     for (let time = 0; time < 3; time += 1) {
