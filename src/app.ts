@@ -96,7 +96,7 @@ export function createApp(dependencies: AppDependencies): Hono<Env> {
   route(app, 'GET', PATHS.health, (c) => c.json({ ok: true }));
   route(app, 'GET', PATHS.ready, async (c) => {
     const ok = await chain.reachable();
-    return c.json({ ok }, ok ? 200 : 503);
+    return c.json({ ok, checks: { chain: ok } }, ok ? 200 : 503);
   });
   app.use(PATHS.models, etag());
   route(app, 'GET', PATHS.models, (c) => answerModels(contextFor().catalog, c.req.query()));

@@ -144,7 +144,10 @@ const remote = (operationIds: readonly string[]) =>
   common(operationIds).extend({
     NETWORK: z.enum(['base-sepolia', 'base']),
     SIGNING_KEY: signingKey,
-    PAY_TO: field(readPayTo, 'must be the address that is paid, with its EIP-55 checksum'),
+    PAY_TO: field(
+      readPayTo,
+      'must be the address that is paid, with its EIP-55 checksum; not that of the token, and not zero',
+    ),
     PUBLIC_URL: field(
       readPublicUrl,
       'must be the https origin of this service, without path, port or IP address (or http on loopback)',

@@ -75,7 +75,8 @@ describe('the start', () => {
 
   it('is not kept up by a chain that is silent: it says that it is not ready', async () => {
     const service = await startRemote({ ...env, RPC_URL: 'http://127.0.0.1:9' });
-    expect((await fetch(`${service.url}/readyz`)).status).toBe(503);
+    const ready = await fetch(`${service.url}/readyz`);
+    expect([ready.status, await ready.json()]).toEqual([503, { ok: false, checks: { chain: false } }]);
     expect((await fetch(`${service.url}/healthz`)).status).toBe(200);
     await service.close();
   });
