@@ -82,9 +82,13 @@ describe.each(operations.map((operation) => [operation.id, operation] as const))
     expect(isDiscoverableV1(requirements)).toBe(true);
     const info = extractDiscoveryInfoV1(requirements) as unknown as Info;
     expect(info.input).toMatchObject({ type: 'http', method: 'POST', bodyType: 'json' });
-    expect(Object.keys(info.input.body as object)).toEqual(
-      Object.keys(z.toJSONSchema(operation.input, { io: 'input' }).properties ?? {}),
-    );
+    const full = z.toJSONSchema(operation.input, { io: 'input' });
+    const names = (full.oneOf ?? [full]).flatMap(({ properties = {} }) => Object.keys(properties));
+    const fields = info.input.body as Readonly<Record<string, object>>;
+    expect(Object.keys(fields)).toEqual([...new Set(names)]);
+    expect(JSON.stringify(fields['messages'])).toContain('"type":"array"');
+    const formats = JSON.stringify(fields['format']);
+    for (const format of ['agent-messages', 'openai-chat', 'ai-sdk']) expect(formats).toContain(format);
     expect(id).toBe(operation.id);
   });
 });

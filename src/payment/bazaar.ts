@@ -179,7 +179,25 @@ export function outputSchemaOf(extensions: Record<string, unknown>): JsonObject 
   const { input, output } = declared['info'];
   if (!isJsonObject(input)) return undefined;
   return {
-    input: { ...without(input, 'body'), bodyFields: bodySchema['properties'] ?? {}, discoverable: true },
+    input: { ...without(input, 'body'), bodyFields: fieldsOf(bodySchema), discoverable: true },
     ...(isJsonObject(output) && { output: output['example'] }),
   };
+}
+
+/** The fields of a body; where it has several forms, those of all of them, and a field that differs is any of what it is there. */
+function fieldsOf({ anyOf, properties }: JsonObject): JsonObject {
+  const forms: readonly unknown[] = Array.isArray(anyOf) ? anyOf : [{ properties }];
+  const fields = new Map<string, Map<string, unknown>>();
+  for (const form of forms) {
+    if (!isJsonObject(form) || !isJsonObject(form['properties'])) continue;
+    for (const [name, schema] of Object.entries(form['properties'])) {
+      fields.set(name, (fields.get(name) ?? new Map<string, unknown>()).set(JSON.stringify(schema), schema));
+    }
+  }
+  return Object.fromEntries(
+    Array.from(fields, ([name, kinds]) => [
+      name,
+      kinds.size === 1 ? [...kinds.values()][0] : { anyOf: [...kinds.values()] },
+    ]),
+  );
 }
