@@ -27,9 +27,19 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   ],
   surfaces: ['json.ts', 'request-json.ts', 'transcript', 'operations', 'operation.ts', 'problem.ts', 'provenance'],
   payment: ['operations', 'operation.ts', 'problem.ts', 'provenance'],
-  client: ['request-json.ts', 'provenance', 'payment'],
+  client: ['json.ts', 'problem.ts', 'request-json.ts', 'provenance', 'payment'],
   'app.ts': ['request-json.ts', 'surfaces', 'payment', 'operations', 'operation.ts', 'problem.ts', 'provenance'],
-  runtime: ['app.ts', 'surfaces', 'payment', 'operations', 'operation.ts', 'problem.ts', 'provenance'],
+  runtime: [
+    'json.ts',
+    'app.ts',
+    'client',
+    'surfaces',
+    'payment',
+    'operations',
+    'operation.ts',
+    'problem.ts',
+    'provenance',
+  ],
 };
 const PURE_ROOMS: ReadonlySet<string> = new Set(['problem.ts', 'tokenizer', 'transcript', 'provenance', 'engines']);
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-/** `context-evidence-kit`: start the service, make a signing key, or keep API keys. */
+/** `context-evidence-kit`: start the service, make a signing key, keep API keys, or verify a saved answer. */
 import { didKey } from '../provenance/did.ts';
 import { createSigner } from '../provenance/ed25519.ts';
 import { newSeed, spellings } from './signing-key.ts';
@@ -10,6 +10,7 @@ const USAGE = `${GENERATOR.name} ${GENERATOR.version}
   ${GENERATOR.name} start     run the service; without settings in local mode, with practice money
   ${GENERATOR.name} facilitator   settle payments for other sellers of yours, over the standard routes of x402
   ${GENERATOR.name} keygen    print a new SIGNING_KEY in both spellings
+  ${GENERATOR.name} verify ANSWER.json --issuer DID    check a saved answer offline
   ${GENERATOR.name} keys ...     create, list, top up and revoke API keys with prepaid credits
   ${GENERATOR.name} --version
 `;
@@ -23,6 +24,11 @@ const commands: Readonly<Record<string, (args: readonly string[]) => Promise<voi
     const { hex, secretKeyMultibase } = spellings(seed);
     print(`SIGNING_KEY=${hex}\nor SIGNING_KEY=${secretKeyMultibase}\n`);
     print(`Its DID in local mode: ${didKey((await createSigner(seed)).publicKey)}\n`);
+  },
+  verify: async (args) => {
+    const { output, exitCode } = await (await import('./verify-command.ts')).verifyCommand(args);
+    print(output);
+    process.exitCode = exitCode;
   },
   keys: async (args) => print(await (await import('./keys-command.ts')).keysCommand(args, process.env, new Date())),
   '--version': async () => print(`${GENERATOR.version}\n`),
