@@ -71,7 +71,7 @@ async function run(args: readonly string[]): Promise<Verdict> {
     const said = { outcome: 'contradicted', [checked.of]: checked.problem };
     const output = values.json
       ? json(said)
-      : `${CROSS} the ${checked.of} cannot be read: ${String(error).replace(FREE, '')}\ncontradicted\n`;
+      : `${CROSS} the ${checked.of} cannot be read: ${error.replace(FREE, '')}\ncontradicted\n`;
     return { output, exitCode: EXITS.contradicted };
   }
   const { envelope, verification, input: asked } = checked;
