@@ -155,6 +155,8 @@ const remote = (operationIds: readonly string[]) =>
     STORE_SECRET: field(readSecret(STORE_SECRET_BYTES), 'must be 64 hex digits, kept secret and never changed'),
     /** API keys are in use where it is set. */
     KEY_PEPPER: field(readSecret(PEPPER_BYTES), 'must be 64 hex digits, kept secret and never changed').optional(),
+    /** A file of earlier DID documents; see retired-keys.ts. */
+    RETIRED_KEYS: z.string().optional(),
     RPC_URL: serviceUrl,
     /** As wallets count: 1 is the newest block. */
     CONFIRMATIONS: integer(1, 1_000).default(2),

@@ -15,6 +15,7 @@ import { createSealer } from '../payment/seal.ts';
 import type { FacilitatorSetting, RemoteSettings } from './env.ts';
 import { createInProcessFacilitator, isUnconnected } from './facilitator.ts';
 import { errorFields, type Log } from './log.ts';
+import { loadRetiredKeys } from './retired-keys.ts';
 import { startService, type Installation, type Service } from './service.ts';
 import { openSqliteLedger } from './store/sqlite-ledger.ts';
 
@@ -48,6 +49,8 @@ async function install(settings: RemoteSettings, operations: readonly Operation[
   if (chainId !== chain.id) {
     throw new Error(`RPC_URL: is chain ${chainId}, and NETWORK ${settings.NETWORK} is chain ${chain.id}`);
   }
+  const { RETIRED_KEYS: retiredPath } = settings;
+  const retiredKeys = retiredPath === undefined ? undefined : await loadRetiredKeys(retiredPath);
   const sealer = await createSealer(settings.STORE_SECRET);
   mkdirSync(dirname(path), { recursive: true });
   const { KEY_PEPPER: pepper } = settings;
@@ -58,6 +61,7 @@ async function install(settings: RemoteSettings, operations: readonly Operation[
     seed: settings.SIGNING_KEY,
     publicUrlOf: () => settings.PUBLIC_URL,
     didOf: (_, publicUrl) => didWeb(publicUrl),
+    ...(retiredKeys && { retiredKeys }),
     chain: createChainView({ rpcUrl, chain, usdc: usdc.address, confirmations, patienceMs: confirmations * BLOCK_MS }),
     ...facilitatorOf(settings, log),
     ledger,

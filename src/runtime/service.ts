@@ -29,6 +29,7 @@ import { issuerOf } from '../provenance/envelope.ts';
 import { openContextSettings, type ContextSettings } from './context-settings.ts';
 import type { Settings } from './env.ts';
 import { errorFields, type Log } from './log.ts';
+import { type RetiredKeys, without } from './retired-keys.ts';
 import type { SqliteLedger } from './store/sqlite-ledger.ts';
 import { GENERATOR } from './version.ts';
 
@@ -46,6 +47,7 @@ export interface Installation {
   /** @param url where it listens. */
   readonly publicUrlOf: (url: string) => string;
   readonly didOf: (publicKey: Uint8Array, publicUrl: string) => string;
+  readonly retiredKeys?: RetiredKeys;
   readonly environment?: 'local';
   readonly chain: ChainView;
   readonly facilitator: FacilitatorClient;
@@ -109,6 +111,8 @@ async function serve(
   const signer = await createSigner(installation.seed);
   const did = installation.didOf(signer.publicKey, publicUrl);
   const offerKey = await createOfferKey(installation.seed, did);
+  const { retiredKeys = { keys: [], jwsKeys: [] } } = installation;
+  const retired = without(retiredKeys, [signer.publicKey, offerKey.signer.publicKey]);
   const issuer: AnswerIssuer = {
     ...(await issuerOf(did, signer)),
     generator: GENERATOR,
@@ -157,8 +161,8 @@ async function serve(
     contextFor,
     didDocument: await didDocument(
       did,
-      [signer],
-      offerKey.kid.startsWith(`${did}#`) ? [offerKey.signer.publicKey] : [],
+      [signer, ...retired.keys],
+      [...(offerKey.kid.startsWith(`${did}#`) ? [offerKey.signer.publicKey] : []), ...retired.jwsKeys],
     ),
     offerKeyId: offerKey.kid,
     usdc,

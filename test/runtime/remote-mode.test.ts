@@ -1,6 +1,9 @@
 /** Remote mode over a chain that the test owns: who signs, what outlives a restart, and what keeps it from starting. */
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startLocalChain, type LocalChain } from '../../src/runtime/local-chain.ts';
 import { didWeb } from '../../src/runtime/remote-service.ts';
@@ -102,5 +105,68 @@ describe('didWeb', () => {
   it('is the host, and a port with its colon encoded', () => {
     expect(didWeb('https://context.example')).toBe('did:web:context.example');
     expect(didWeb('http://localhost:4021')).toBe('did:web:localhost%3A4021');
+  });
+});
+
+describe('another signing key', () => {
+  const OTHER_KEY = { SIGNING_KEY: '08'.repeat(32) };
+  const keysFolder = mkdtempSync(join(tmpdir(), 'context-evidence-kit-keys-'));
+  const file = join(keysFolder, 'did.json');
+  afterAll(() => rmSync(keysFolder, { recursive: true }));
+  type Document = { verificationMethod: { id: string; type: string; revoked?: string }[] };
+  const documentOf = async (url: string): Promise<Document> =>
+    (await (await fetch(`${url}/.well-known/did.json`)).json()) as Document;
+
+  it('leaves what the one before signed verifiable, until that is revoked', async () => {
+    const first = await startRemote(env);
+    const call = await newPaidCall(chain, first.endpoint, 300);
+    const answer = (await call.send(first.endpoint)).text;
+    const before = await documentOf(first.url);
+    await first.close();
+    const verdictOf = async (service: { url: string }): Promise<unknown> =>
+      (await postJson(`${service.url}/api/v1/verify-provenance`, answer)).json();
+
+    const forgetful = await startRemote({ ...env, ...OTHER_KEY });
+    expect(await verdictOf(forgetful)).toMatchObject({
+      outcome: 'contradicted',
+      checks: { issuer: { result: 'fail' } },
+    });
+    await forgetful.close();
+
+    writeFileSync(file, JSON.stringify(before));
+    const second = await startRemote({ ...env, ...OTHER_KEY, RETIRED_KEYS: file });
+    expect(await verdictOf(second)).toMatchObject({ outcome: 'verified' });
+    const ids = (await documentOf(second.url)).verificationMethod.map(({ id }) => id);
+    expect(ids).toEqual(expect.arrayContaining(before.verificationMethod.map(({ id }) => id)));
+    expect(ids.length).toBe(2 * before.verificationMethod.length);
+    await second.close();
+
+    // The key in use is no retired one, and a list of documents is one of their keys.
+    writeFileSync(file, JSON.stringify([before, before]));
+    const same = await startRemote({ ...env, RETIRED_KEYS: file });
+    expect((await documentOf(same.url)).verificationMethod).toEqual(before.verificationMethod);
+    await same.close();
+
+    const revoked = before.verificationMethod.map((method) => ({ ...method, revoked: '2026-01-01T00:00:00Z' }));
+    writeFileSync(file, JSON.stringify({ verificationMethod: revoked }));
+    const third = await startRemote({ ...env, ...OTHER_KEY, RETIRED_KEYS: file });
+    const { checks } = (await verdictOf(third)) as { checks: { issuer: { reason: string } } };
+    expect(checks.issuer.reason).toContain('revoked');
+    await third.close();
+  });
+
+  it.each<[string, string | undefined]>([
+    ['no file', undefined],
+    ['no JSON', '{'],
+    ['no document', '[]'],
+    ['no key', '{"verificationMethod":[{"type":"Multikey","publicKeyMultibase":"z6Mk"}]}'],
+    [
+      'a time that is none',
+      '{"verificationMethod":[{"type":"Multikey","publicKeyMultibase":"z6MkrJVnaZkeFzdQyMZu1cgjg7k1pZZ6pvBQ7XJPt4swbTQ2","revoked":"yesterday"}]}',
+    ],
+  ])('is refused at the start with %s as the file of those before', async (_, content) => {
+    rmSync(file, { force: true });
+    if (content !== undefined) writeFileSync(file, content);
+    await expect(startRemote({ ...env, RETIRED_KEYS: file })).rejects.toThrow('RETIRED_KEYS');
   });
 });
