@@ -6,6 +6,7 @@ const benches: Readonly<Record<string, () => Promise<void>>> = {
   tokenizer: async () => (await import('./tokenizer.ts')).benchTokenizer(),
   payment: async () => (await import('./payment.ts')).benchPayment(),
   engines: async () => (await import('./engines.ts')).benchEngines(),
+  evidence: async () => (await import('./evidence.ts')).benchEvidence(),
   fidelity: async () => (await import('./fidelity.ts')).benchFidelity(),
 };
 
