@@ -148,8 +148,9 @@ function findUnits(request: NativePruneRequest, { format, entries, origins }: Co
   const recentFrom = entries.length - (request.keepRecent ?? DEFAULT_KEEP_RECENT_MESSAGES);
   const [firstUser, lastUser] = [entries.findIndex(isOwnWord), entries.findLastIndex(isOwnWord)];
   const lastWord = entries.findLastIndex(({ role }) => role !== 'system');
-  const followedBySystem = (index: number): boolean =>
-    format.rules.systemAfterUser === true && entries[index + 1]?.role === 'system';
+  // An instruction in the array has its place between these two.
+  const besideSystem = (index: number): boolean =>
+    format.rules.systemAfterUser === true && [index - 1, index + 1].some((other) => entries[other]?.role === 'system');
   const thinking = entries.slice(lastUser + 1).some(({ parts }) => parts.some(isThinking));
   const mustStay = (index: number): boolean =>
     index <= request.cacheBreakpoint ||
@@ -164,7 +165,7 @@ function findUnits(request: NativePruneRequest, { format, entries, origins }: Co
     // The newest turn's thinking is bound to all that follows it.
     (thinking && index > lastUser && !givenUp.has(index)) ||
     index === lastWord ||
-    followedBySystem(index);
+    besideSystem(index);
 
   const withCalls = new Set(calls.map(({ entry }) => groups.of(indexOf.get(entry) ?? 0)));
   const units = groups.all().filter((indices) => {

@@ -81,7 +81,7 @@ describe('compact', () => {
 describe('conversation-prune', () => {
   const target = { cacheBreakpoint: -1, targetTokens: 0, keepRecent: 0 };
 
-  it('leaves the user’s message that an instruction has to follow', async () => {
+  it('leaves the messages that an instruction has its place between', async () => {
     const messages = [
       user('go'),
       assistant('well'),
@@ -91,7 +91,7 @@ describe('conversation-prune', () => {
       user('thanks'),
     ];
     const data = await run(conversationPrune, { ...anthropic, messages, ...target, droppable: [1, 2, 4] });
-    expect(data['keep']).toEqual([0, 2, 3, 5]);
+    expect(data['keep']).toEqual([0, 2, 3, 4, 5]);
   });
 
   it('never leaves nothing', async () => {

@@ -1,4 +1,5 @@
 import {
+  generateText,
   jsonSchema,
   modelMessageSchema,
   tool,
@@ -9,6 +10,7 @@ import {
   type ToolResultPart,
   type UserContent,
 } from 'ai';
+import { MockLanguageModelV4 } from 'ai/test';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { isJsonObject, type JsonObject } from '../../json.ts';
@@ -210,6 +212,48 @@ describe('read', () => {
     ]);
   });
 
+  it('tells an answer as one that can say nothing else', () => {
+    const { parts } = entry({ role: 'tool', content: [response, result({ type: 'text', value: 'x' })] });
+    expect(parts.map(({ isFixed }) => isFixed)).toEqual([true, undefined]);
+    const deaf = parts.map((part) =>
+      part.block.type === 'function_result'
+        ? edit(part, { ...part.block, content: [{ type: 'text', text: '[cut]' }] })
+        : part,
+    );
+    expect(format.holdResults(deaf)['content']).toEqual([response, result({ type: 'text', value: '[cut]' })]);
+  });
+
+  it('tells a message whose provider has yet to answer', async () => {
+    const waits = (content: readonly JsonObject[]): unknown => entryOf({ role: 'assistant', content }).isReference;
+    expect(waits([search])).toBe(true);
+    expect(waits([search, { ...found, toolCallId: 'other' }])).toBe(true);
+    expect(waits([search, json(found)])).toBeUndefined();
+    expect(waits([ls])).toBeUndefined();
+    // What the package takes then
+    const messages: ModelMessage[] = [
+      { role: 'user', content: 'x' },
+      { role: 'assistant', content: [search] },
+      { role: 'tool', content: [found] },
+    ];
+    const model = new MockLanguageModelV4({
+      doGenerate: {
+        content: [{ type: 'text', text: 'so' }],
+        finishReason: { unified: 'stop', raw: undefined },
+        usage: {
+          inputTokens: { total: 1, noCache: 1, cacheRead: undefined, cacheWrite: undefined },
+          outputTokens: { total: 1, text: 1, reasoning: undefined },
+        },
+        warnings: [],
+      },
+    });
+    await generateText({ model, messages });
+    expect(model.doGenerateCalls[0]?.prompt).toMatchObject([
+      { role: 'user' },
+      { role: 'assistant', content: [{ toolCallId: 's', providerExecuted: true }] },
+      { role: 'tool', content: [{ toolCallId: 's' }] },
+    ]);
+  });
+
   it('tells roles and paths', () => {
     expect(MESSAGES.map((message) => entry(message).role)).toEqual([
       'system',
@@ -327,28 +371,92 @@ describe('write', () => {
     );
     expect(format.write(calls, again)['content']).toEqual([
       { ...ls, toolCallId: 'c2' },
-      { ...request, toolCallId: 'c2', approvalId: 'a2' },
+      { ...request, approvalId: 'a2', toolCallId: 'c2' },
     ]);
   });
 
-  it('keeps approvals what they are under ids of any kind, each with the call that it names', () => {
-    const again = { ...request, approvalId: 'p2' };
-    const calls = entry({ role: 'assistant', content: [ls, ls, request, again] });
-    const ids = ['c', 'call_1', 'call_2', 'tool-approval:p2'];
-    const renamed = calls.parts.map((part, index) =>
-      part.block.type === 'function_call' ? edit(part, { ...part.block, id: ids[index] ?? '' }) : part,
-    );
-    expect(format.write(calls, renamed)['content']).toEqual([
+  const renamed = (native: JsonObject, ids: readonly (string | undefined)[]): unknown => {
+    const read = entryOf(native);
+    const parts = read.parts.map((part, at) => {
+      const id = ids[at];
+      if (id === undefined) return part;
+      if (part.block.type === 'function_call') return edit(part, { ...part.block, id });
+      if (part.block.type === 'function_result') return edit(part, { ...part.block, function_call_id: id });
+      throw new Error('no id');
+    });
+    const written = format.write(read, parts)['content'];
+    if (read.role === 'results') expect(format.holdResults(parts)['content']).toEqual(written);
+    return written;
+  };
+
+  it('gives an approval a new id in its own form', () => {
+    const nameless = { ...request, approvalId: '', reason: 'sure?', isAutomatic: true };
+    expect(renamed({ role: 'assistant', content: [ls, nameless] }, [undefined, 'call_1'])).toEqual([
       ls,
-      { ...ls, toolCallId: 'call_1' },
-      { ...request, approvalId: 'call_2' },
-      { ...again, toolCallId: 'call_1' },
+      { ...nameless, approvalId: 'call_1' },
     ]);
-    const answers = entry({ role: 'tool', content: [response] });
-    const answered = answers.parts.map((part) =>
-      part.block.type === 'function_result' ? edit(part, { ...part.block, function_call_id: 'call_2' }) : part,
-    );
-    expect(format.write(answers, answered)['content']).toEqual(json([{ ...response, approvalId: 'call_2' }]));
+    const answer = { ...response, approvalId: '', reason: 'why not', providerExecuted: true };
+    expect(renamed({ role: 'tool', content: [answer] }, ['call_1'])).toEqual([{ ...answer, approvalId: 'call_1' }]);
+    // And a call whose id looks like an approval's stays a call
+    const odd = { ...ls, toolCallId: 'tool-approval:x' };
+    expect(renamed({ role: 'assistant', content: [odd] }, ['tool-approval:y'])).toEqual([
+      { ...odd, toolCallId: 'tool-approval:y' },
+    ]);
+  });
+
+  it('lets requests for approval follow their calls', () => {
+    const ask = (approvalId: string, toolCallId: string): JsonObject => ({ ...request, approvalId, toolCallId });
+    const content = [ls, { ...ls, input: 2 }, { ...ls, toolCallId: 'd' }, ask('a', 'c'), ask('b', 'c'), ask('e', 'd')];
+    const native = { role: 'assistant', content };
+    expect(renamed(native, [undefined, 'call_1', undefined, undefined, 'x'])).toEqual([
+      ls,
+      { ...ls, input: 2, toolCallId: 'call_1' },
+      content[2],
+      ask('a', 'c'),
+      ask('x', 'call_1'),
+      ask('e', 'd'),
+    ]);
+    expect(renamed(native, ['call_1', 'call_2', 'call_3'])).toEqual([
+      { ...ls, toolCallId: 'call_1' },
+      { ...ls, input: 2, toolCallId: 'call_2' },
+      { ...ls, toolCallId: 'call_3' },
+      ask('a', 'call_1'),
+      ask('b', 'call_2'),
+      ask('e', 'call_3'),
+    ]);
+    // One call, asked for twice
+    expect(renamed({ role: 'assistant', content: [ls, ask('a', 'c'), ask('b', 'c')] }, ['call_1'])).toEqual([
+      { ...ls, toolCallId: 'call_1' },
+      ask('a', 'call_1'),
+      ask('b', 'call_1'),
+    ]);
+  });
+
+  it.each<readonly [string, JsonObject]>([
+    ['assistant', { type: 'tool-call', toolCallId: '', toolName: 7 }],
+    ['assistant', { type: 'tool-call', toolCallId: '', toolName: '', input: null, x: 1 }],
+    ['tool', { type: 'tool-result', toolCallId: '' }],
+    ['tool', { type: 'tool-result', toolCallId: '', toolName: '', output: 'text', x: 1 }],
+  ])('changes nothing but an id in the %s part %j', (role, part) => {
+    expect(renamed({ role, content: [part] }, ['call_1'])).toEqual([{ ...part, toolCallId: 'call_1' }]);
+  });
+
+  it('keeps items that say the same in their order', () => {
+    const item = (cached: number): JsonObject => ({ type: 'text', text: 'same', providerOptions: { x: { cached } } });
+    const read = entryOf({
+      role: 'tool',
+      content: [{ ...found, output: { type: 'content', value: [item(1), item(2), item(3)] } }],
+    });
+    const [part] = read.parts;
+    if (part?.block.type !== 'function_result') throw new Error('no result');
+    const [same] = part.block.content;
+    if (!same) throw new Error('no content');
+    const written = format.write(read, [
+      edit(part, { ...part.block, content: [same, same, { type: 'text', text: '[cut]' }] }),
+    ]);
+    expect(written['content']).toEqual([
+      { ...found, output: { type: 'content', value: [item(1), item(2), { type: 'text', text: '[cut]' }] } },
+    ]);
   });
 
   it('edits whole texts', () => {
@@ -400,6 +508,11 @@ describe('write', () => {
     });
     const supplied = entry({ role: 'tool', content: [result({ type: 'text', value: 'x' })] }).parts;
     const held = format.holdResults([...supplied, stub('c'), stub('tool-approval:a')]);
+    const asking = entry({ role: 'assistant', content: [request] }).parts[0];
+    const answer = format.holdResults([{ ...stub('call_1'), ...(asking && { answers: asking }) }]);
+    expect(answer['content']).toEqual([
+      { type: 'tool-approval-response', approvalId: 'call_1', approved: false, reason: 'aborted' },
+    ]);
     expect(held).toEqual({
       role: 'tool',
       content: [
@@ -506,6 +619,13 @@ describe('faults', () => {
     expect(faults({ role: 'assistant', content: [{ ...ls, toolCallId: '', toolName: '' }] })).toEqual([
       'missing-id /messages/0/content/0/toolCallId',
       'bad-name /messages/0/content/0/toolName',
+    ]);
+    expect(faults({ role: 'assistant', content: [{ ...request, approvalId: '' }] })).toEqual([
+      'missing-id /messages/0/content/0/approvalId',
+    ]);
+    // Another id would not mend it
+    expect(faults({ role: 'assistant', content: [{ ...request, toolCallId: '' }] })).toEqual([
+      'bad-field /messages/0/content/0/toolCallId',
     ]);
   });
 });

@@ -1,12 +1,13 @@
 /**
  * The ModelMessages of the AI SDK (npm `ai` 7), as JSON: binary data is base64 text or a URL. Refuses roles and kinds of part that the
- * package's types do not have. No I/O; field names are held to the package's types, what it refuses to its modelMessageSchema.
+ * package's types do not have. No I/O; field names are held to the package's types, what a message may be to its modelMessageSchema.
  */
 import type { AssistantContent, ModelMessage, SystemModelMessage, ToolContent, ToolResultPart, UserContent } from 'ai';
 import { isJsonObject, type JsonObject } from '../../json.ts';
 import { jsonPointer, type JsonPointer, type Result } from '../../problem.ts';
 import type { AgentFunction, ContentBlock, FunctionCallBlock, FunctionResultBlock } from '../message.ts';
-import { inOrder, unmapped, type Entry, type FormatFault, type MessageFormat, type Part } from './format.ts';
+import { unmapped, type Entry, type FormatFault, type MessageFormat, type Part } from './format.ts';
+import { idOf, isRenamed } from './renamed.ts';
 
 export const aiSdk: MessageFormat = {
   id: 'ai-sdk',
@@ -111,10 +112,26 @@ function read(native: JsonObject, path: JsonPointer): Result<Entry> {
     }
     // In the assistant's message only the provider's own results stand
     const block = role === 'assistant' && type === 'tool-result' ? asJson(item) : PARTS[type](item);
-    parts.push({ block, native: item, path: itemAt });
+    // An answer has no place for a text: its reason would be another one
+    const isFixed = type === 'tool-approval-response';
+    parts.push({ block, native: item, path: itemAt, ...(isFixed && { isFixed }) });
   }
-  return { ok: true, value: { role: ROLES[role], parts, path, native } };
+  const entry = { role: ROLES[role], parts, path, native };
+  return { ok: true, value: awaitsProvider(parts) ? { ...entry, isReference: true } : entry };
 }
+
+/**
+ * Whether the provider has yet to answer a call of its own: then the message stands for what the provider holds. Such a result comes in a
+ * later message, also in a tool's, where convertToLanguageModelPrompt takes it and asks for no call.
+ */
+function awaitsProvider(parts: readonly Part[]): boolean {
+  const natives = parts.flatMap(({ native }) => (isJsonObject(native) ? [native] : []));
+  const answered = new Set(natives.flatMap(({ type, toolCallId }) => (type === 'tool-result' ? [toolCallId] : [])));
+  return natives.some((part) => isProvidersCall(part) && !answered.has(part['toolCallId']));
+}
+
+const isProvidersCall = ({ type, providerExecuted }: JsonObject): boolean =>
+  type === 'tool-call' && providerExecuted === true;
 
 /** Base64, a URL, or what else names the data: tagged, bare, or by the provider's name. */
 function dataOf(data: unknown): string {
@@ -189,28 +206,39 @@ function write(entry: Entry, parts: readonly Part[]): JsonObject {
   if (isText) return { ...entry.native, content: only.block.text };
   // A system message is nothing but text
   if (entry.role === 'system') return { ...entry.native, content: parts.map(textOf).join('\n\n') };
-  return { ...entry.native, content: followCalls(parts).map(render) };
+  const asked = askedCalls(entry, parts);
+  return {
+    ...entry.native,
+    content: parts.map((part) => {
+      const toolCallId = asked.get(part.native);
+      return toolCallId === undefined ? render(part) : { ...render(part), toolCallId };
+    }),
+  };
 }
 
-/** A request for approval names a call of its message: where the call has got another id, so does the request. */
-function followCalls(parts: readonly Part[]): readonly Part[] {
-  const take = inOrder(
-    parts.flatMap(({ block, native }) =>
-      block.type === 'function_call' && kindOf(native) === 'tool-call'
-        ? [[string((native as JsonObject)['toolCallId']), block.id] as const]
-        : [],
-    ),
-  );
-  return parts.map((part) => {
-    if (kindOf(part.native) !== 'tool-approval-request') return part;
-    const native = part.native as JsonObject;
-    const toolCallId = take(string(native['toolCallId']));
-    const stays = toolCallId === undefined || toolCallId === native['toolCallId'];
-    return stays ? part : { ...part, native: { ...native, toolCallId }, edited: true };
-  });
+/** The calls that requests for approval ask for under a new id: of one id, the nth request asks for the nth call, or the last. */
+function askedCalls({ parts }: Entry, written: readonly Part[]): ReadonlyMap<unknown, string> {
+  const renamed = new Map<unknown, string>();
+  for (const { native, block, edited } of written) {
+    if (edited && block.type === 'function_call') renamed.set(native, block.id);
+  }
+  const calls = new Map<unknown, unknown[]>();
+  const asked = new Map<unknown, string>();
+  for (const { native } of parts) {
+    if (isJsonObject(native) && native['type'] === 'tool-call') {
+      const group = calls.get(native['toolCallId']);
+      if (group) group.push(native);
+      else calls.set(native['toolCallId'], [native]);
+    }
+  }
+  for (const { native } of parts) {
+    if (!isJsonObject(native) || native['type'] !== 'tool-approval-request') continue;
+    const group = calls.get(native['toolCallId']) ?? [];
+    const id = renamed.get(group.length > 1 ? group.shift() : group[0]);
+    if (id !== undefined) asked.set(native, id);
+  }
+  return asked;
 }
-
-const kindOf = (native: unknown): unknown => (isJsonObject(native) ? native['type'] : undefined);
 
 const textOf = ({ block }: Part): string => (block.type === 'text' ? block.text : '');
 
@@ -221,14 +249,34 @@ const isAsSupplied = (part: Part, supplied: Part | undefined): boolean =>
 function render({ block, native, edited, answers }: Part): JsonObject {
   const supplied = isJsonObject(native) ? native : undefined;
   if (supplied && !edited) return supplied;
+  if (supplied && isRenamedPart(supplied, block)) return { ...supplied, ...pairedBy(supplied['type'], idOf(block)) };
   const called = answers?.block.type === 'function_call' ? { toolName: answers.block.function_id } : {};
-  const written = newPart(block, supplied ?? called);
+  const written = newPart(block, supplied ?? called, isApproval(supplied ?? answers?.native, block));
   const providerOptions = supplied?.['providerOptions'];
   if (written['type'] === supplied?.['type']) return { ...supplied, ...written };
   return providerOptions === undefined ? written : { ...written, providerOptions };
 }
 
-function newPart(block: ContentBlock, supplied: JsonObject): JsonObject {
+/** Whether its id is all that is new; an answer to a request for approval has nothing else that could be. */
+function isRenamedPart(supplied: JsonObject, block: ContentBlock): boolean {
+  const { type } = supplied;
+  if (type === 'tool-approval-response') return block.type === 'function_result';
+  return isKind(type) && isRenamed(PARTS[type](supplied), block);
+}
+
+const pairedBy = (type: unknown, id: string): JsonObject =>
+  string(type).startsWith('tool-approval') ? { approvalId: approvalIdOf(id) } : { toolCallId: id };
+
+/** A new id may lack the prefix. */
+const approvalIdOf = (id: string): string => (id.startsWith(APPROVAL) ? id.slice(APPROVAL.length) : id);
+
+/** By what it was made of or answers; where that is not known by its id. */
+function isApproval(native: unknown, block: ContentBlock): boolean {
+  if (!isJsonObject(native)) return idOf(block).startsWith(APPROVAL);
+  return string(native['type']).startsWith('tool-approval');
+}
+
+function newPart(block: ContentBlock, supplied: JsonObject, isAnApproval: boolean): JsonObject {
   switch (block.type) {
     case 'text':
       return { type: 'text', text: block.text } satisfies Of<'text'>;
@@ -245,19 +293,12 @@ function newPart(block: ContentBlock, supplied: JsonObject): JsonObject {
       return { type: 'reasoning', text: block.text } satisfies Of<'reasoning'>;
     case 'redacted_thinking':
       return { type: 'reasoning', text: '' } satisfies Of<'reasoning'>;
-    // Also under another id a request for approval is none for a call.
     case 'function_call':
-      return block.id.startsWith(APPROVAL) || supplied['type'] === 'tool-approval-request'
-        ? approvalRequest(block, supplied)
-        : toolCall(block);
+      return isAnApproval ? approvalRequest(block, supplied) : toolCall(block);
     case 'function_result':
-      return block.function_call_id.startsWith(APPROVAL) || supplied['type'] === 'tool-approval-response'
-        ? approvalResponse(block, supplied)
-        : toolResult(block, supplied);
+      return isAnApproval ? approvalResponse(block) : toolResult(block, supplied);
   }
 }
-
-const approvalIdOf = (id: string): string => (id.startsWith(APPROVAL) ? id.slice(APPROVAL.length) : id);
 
 const toolCall = ({ id, function_id, arguments: input = {} }: FunctionCallBlock): JsonObject =>
   ({ type: 'tool-call', toolCallId: id, toolName: function_id, input }) satisfies Of<'tool-call'>;
@@ -269,14 +310,13 @@ const approvalRequest = ({ id, arguments: of }: FunctionCallBlock, supplied: Jso
     toolCallId: string(supplied['toolCallId'] ?? (isJsonObject(of) ? of['toolCallId'] : undefined)),
   }) satisfies Of<'tool-approval-request'>;
 
-/** What was answered stays; an answer that is made here is no. */
-function approvalResponse({ function_call_id, content }: FunctionResultBlock, supplied: JsonObject): JsonObject {
-  const approved = supplied['approved'] === true;
+/** An answer that is made here is no. */
+function approvalResponse({ function_call_id, content }: FunctionResultBlock): JsonObject {
   const reason = content.map((block) => (block.type === 'text' ? block.text : '')).join('');
   return {
     type: 'tool-approval-response',
     approvalId: approvalIdOf(function_call_id),
-    approved,
+    approved: false,
     ...(reason !== '' && { reason }),
   } satisfies Of<'tool-approval-response'>;
 }
@@ -308,12 +348,13 @@ function newOutput({ content, is_error }: FunctionResultBlock, supplied: unknown
   if (isText && isError && type === 'execution-denied') return { type, reason: texts.join('\n') } satisfies Output;
   if (isText) return { type: isError ? 'error-text' : 'text', value: texts.join('\n') } satisfies Output;
   const supplieds: readonly unknown[] = Array.isArray(value) ? value : [];
-  // Items have no native form beside them: what still says what a supplied one said is that one
-  const take = inOrder(supplieds.map((item) => [JSON.stringify(readItem(item)), item] as const));
-  return {
-    type: 'content',
-    value: content.map((item) => take(JSON.stringify(item)) ?? newItem(item)),
-  } satisfies Fields<Output>;
+  // Items have no native form beside them: what still says what a supplied one said is the first such one that is left
+  const known = supplieds.map((item) => [JSON.stringify(readItem(item)), item] as const);
+  const items = content.map((block) => {
+    const at = known.findIndex(([said]) => said === JSON.stringify(block));
+    return at < 0 ? newItem(block) : known.splice(at, 1)[0]?.[1];
+  });
+  return { type: 'content', value: items } satisfies Fields<Output>;
 }
 
 function newItem(block: ContentBlock): JsonObject {
@@ -372,7 +413,9 @@ function readTools(tools: unknown, path: JsonPointer): Result<readonly AgentFunc
 
 const schemaOf = (schema: unknown): unknown => (isJsonObject(schema) ? (schema['jsonSchema'] ?? schema) : schema);
 
-// What the package refuses: its modelMessageSchema (src/prompt/message.ts and content-part.ts), save that a URL is a text in JSON
+// What the package's modelMessageSchema (src/prompt/message.ts and content-part.ts) refuses, save that a URL is a text in JSON; and, which
+// it takes, ids and names that are empty. Where results have to stand is what convertToLanguageModelPrompt refuses. What a provider's own
+// package refuses after it is not known here.
 
 type Check = (value: unknown) => boolean;
 const isString: Check = (value) => typeof value === 'string';
@@ -485,7 +528,7 @@ const IN_ROLE: { readonly [role: string]: readonly string[] } = {
 
 function faults({ native, parts, path }: Entry): readonly FormatFault[] {
   const found: FormatFault[] = [];
-  if (!isOptions(native['providerOptions'])) found.push(badField(path, 'providerOptions'));
+  if (!isOptions(native['providerOptions'])) found.push(badField(undefined, path, 'providerOptions'));
   for (const part of parts) {
     if (typeof part.native === 'string') continue;
     const item = render(part);
@@ -498,19 +541,23 @@ function faults({ native, parts, path }: Entry): readonly FormatFault[] {
         detail: 'this kind of part stands in messages of another role',
       });
     }
-    for (const field of failing(item, FIELDS[type])) found.push(badField(part.path, field, item[field]));
+    for (const field of failing(item, FIELDS[type])) found.push(badField(type, part.path, field, item[field]));
     // The schema takes these, but nothing can be paired by them
     for (const field of ['toolCallId', 'approvalId', 'toolName']) {
-      if (item[field] === '') found.push(badField(part.path, field, ''));
+      if (item[field] === '') found.push(badField(type, part.path, field, ''));
     }
   }
   return found;
 }
 
-function badField(path: JsonPointer, field: string, value?: unknown): FormatFault {
+function badField(type: AnyPart['type'] | undefined, path: JsonPointer, field: string, value?: unknown): FormatFault {
   const at = `${path}/${field}`;
   if (field === 'toolName')
     return { path: at, rule: 'bad-name', detail: 'the name of a tool has to be a text that is not empty' };
+  // It has an id of its own; this is that of the call that it asks for
+  if (type === 'tool-approval-request' && field === 'toolCallId') {
+    return { path: at, rule: 'bad-field', detail: 'a request asks for a call by an id that is not empty' };
+  }
   if (!field.endsWith('Id')) return { path: at, rule: 'bad-field', detail: 'the package takes no such value here' };
   const isMissing = value === undefined || value === null || value === '';
   return { path: at, rule: isMissing ? 'missing-id' : 'bad-id', detail: 'an id has to be a text that is not empty' };

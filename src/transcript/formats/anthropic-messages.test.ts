@@ -302,6 +302,46 @@ describe('write', () => {
     expect(renamed['content']).toEqual([{ ...native, tool_use_id: 'u' }]);
   });
 
+  it('keeps blocks of a result that say the same in their order', () => {
+    const marked = (ttl: '5m' | '1h'): Block => ({
+      type: 'text',
+      text: 'same',
+      cache_control: { type: 'ephemeral', ttl },
+    });
+    const native = { type: 'tool_result', tool_use_id: 't', content: [marked('5m'), marked('1h'), EVERY.text[0]] };
+    const read = entry({ role: 'user', content: [native as Block] });
+    const [part] = read.parts;
+    if (part?.block.type !== 'function_result') throw new Error('no result');
+    const [same] = part.block.content;
+    if (!same) throw new Error('no content');
+    const cut: ContentBlock = { type: 'text', text: 'l' };
+    const written = format.write(read, [edit(part, { ...part.block, content: [same, same, cut] })]);
+    expect(written['content']).toEqual([
+      { ...native, content: [marked('5m'), marked('1h'), { ...EVERY.text[0], text: 'l' }] },
+    ]);
+  });
+
+  it.each<JsonObject>([
+    { type: 'tool_use', id: '', name: 7 },
+    { type: 'tool_use', id: 'a b', name: '', input: null, x: 1 },
+    { type: 'tool_use', id: 5, name: 'ls', input: '{}' },
+    { type: 'tool_result', tool_use_id: '' },
+    { type: 'tool_result', tool_use_id: '', content: null, is_error: 'yes' },
+    { type: 'tool_result', tool_use_id: '', content: [], x: 1 },
+    { type: 'tool_result', tool_use_id: '', content: [{ type: 'text', text: 'a' }] },
+  ])('changes nothing but an id in %j', (block) => {
+    const read = format.read({ role: 'user', content: [block] }, '/messages/0');
+    if (!read.ok) throw new Error(JSON.stringify(read.problem));
+    const parts = read.value.parts.map((part) =>
+      part.block.type === 'function_result'
+        ? edit(part, { ...part.block, function_call_id: 'new' })
+        : edit(part, { ...part.block, id: 'new' } as ContentBlock),
+    );
+    const content = [{ ...block, [block['type'] === 'tool_use' ? 'id' : 'tool_use_id']: 'new' }];
+    expect(format.write(read.value, parts)).toEqual({ role: 'user', content });
+    expect(format.holdResults(parts)).toEqual({ role: 'user', content });
+  });
+
   it('renames what has no content, and empties what has some', () => {
     const read = entry({ role: 'user', content: [{ type: 'tool_result', tool_use_id: 't' }, EVERY.tool_result[0]] });
     const parts = read.parts.map((part) => edit(part, { type: 'function_result', function_call_id: 'u', content: [] }));
@@ -433,6 +473,8 @@ describe('faults', () => {
       { role: 'user', content: [EVERY.tool_result[0], text, EVERY.image[0]] },
       { role: 'assistant', content: [thinking, text, use] },
       { role: 'assistant', content: [text, EVERY.server_tool_use[0], EVERY.web_search_tool_result[0], thinking, text] },
+      { role: 'assistant', content: [EVERY.compaction[0], thinking, text] },
+      { role: 'assistant', content: [text, thinking, use] },
       { role: 'assistant', content: '' },
     ];
     expect(kinds.flatMap(rules)).toEqual([]);
@@ -456,7 +498,21 @@ describe('faults', () => {
     [{ role: 'assistant', content: [{ ...use, name: '' }] }, [`bad-name ${path}/content/0/name`]],
     [{ role: 'assistant', content: [{ ...use, name: 'x'.repeat(201) }] }, [`bad-name ${path}/content/0/name`]],
     [{ role: 'assistant', content: [{ ...use, input: '{}' }] }, [`bad-arguments ${path}/content/0/input`]],
-    [{ role: 'assistant', content: [text, thinking, text] }, [`thinking-first ${path}/content/1`]],
+    [{ role: 'assistant', content: [EVERY.image[0]] }, [`wrong-role ${path}/content/0`]],
+    [
+      {
+        role: 'user',
+        content: [{ ...EVERY.tool_result[0], content: [text, EVERY.image[0], EVERY.search_result[0]] }],
+      },
+      [`bad-block ${path}/content/0/content/1`, `bad-block ${path}/content/0/content/2`],
+    ],
+    [{ role: 'user', content: [{ ...EVERY.tool_result[0], is_error: false, content: [text, EVERY.image[0]] }] }, []],
+    [
+      { role: 'assistant', content: [{ ...thinking, thinking: '', signature: '' }, text] },
+      [`bad-field ${path}/content/0/thinking`],
+    ],
+    [{ role: 'assistant', content: [{ ...thinking, thinking: '' }, text] }, []],
+    [{ role: 'assistant', content: [{ ...thinking, signature: '' }, text] }, []],
     [{ role: 'assistant', content: [thinking] }, [`empty-message ${path}`]],
     [{ role: 'assistant', content: [thinking, text, thinking] }, [`bad-block ${path}/content/2`]],
     [{ role: 'assistant', content: [EVERY.tool_result[0]] }, [`wrong-role ${path}/content/0`]],
@@ -480,20 +536,29 @@ describe('faults', () => {
       return read.ok ? format.faults(read.value).map((fault) => `${fault.rule} ${fault.path}`) : ['unmapped'];
     };
     expect(of([{ type: 'thinking', thinking: 'x' }, text])).toEqual([`bad-field ${path}/content/0/signature`]);
-    expect(of([{ ...thinking, signature: '' }, text])).toEqual([`bad-field ${path}/content/0/signature`]);
-    expect(of([{ ...thinking, thinking: '' }, text])).toEqual([]);
-    expect(of([{ type: 'image', source: { type: 'base64', media_type: 'image/svg+xml', data: 'A' } }])).toEqual([
+    expect(of([{ type: 'image', source: { type: 'base64', media_type: 'image/svg+xml', data: 'A' } }])).toContain(
       `bad-field ${path}/content/0/source/media_type`,
-      `wrong-role ${path}/content/0`,
-    ]);
-    expect(of([{ ...EVERY.web_search_tool_result[0] }, { ...EVERY.server_tool_use[0] }])).toEqual([
-      `lone-server-result ${path}/content/0`,
-    ]);
-    expect(of([{ type: 'compaction', content: 'so far' }, { ...thinking }, text])).toEqual([]);
+    );
+    expect(of([{ type: 'document' }])).toEqual([`bad-field ${path}/content/0/source`]);
+    expect(of([{ ...thinking, cache_control }, text])).toEqual([`bad-field ${path}/content/0/cache_control`]);
+    expect(of([{ ...text, index: 0 }])).toEqual([`bad-field ${path}/content/0/index`]);
+    expect(of([{ ...use, partial_json: '{' }])).toEqual([`bad-field ${path}/content/0/partial_json`]);
     expect(of([{ type: 'tool_use', id: 5 }])).toEqual([
       `bad-id ${path}/content/0/id`,
       `bad-name ${path}/content/0/name`,
       `bad-arguments ${path}/content/0/input`,
+    ]);
+  });
+
+  it('finds what an answer has and a message has not', () => {
+    const answer = { id: 'msg_1', type: 'message', role: 'assistant', model: 'm', content: [text], stop_reason: null };
+    const read = format.read({ ...answer, usage: {} }, path);
+    expect(read.ok && format.faults(read.value).map((fault) => `${fault.rule} ${fault.path}`)).toEqual([
+      `bad-field ${path}/id`,
+      `bad-field ${path}/type`,
+      `bad-field ${path}/model`,
+      `bad-field ${path}/stop_reason`,
+      `bad-field ${path}/usage`,
     ]);
   });
 
@@ -504,21 +569,76 @@ describe('faults', () => {
     expect(neighbours(user, { role: 'assistant', content: [] }, user)).toEqual(['empty-message /messages/1']);
     expect(neighbours(user, { role: 'assistant', content: 'so ' })).toEqual(['bad-block /messages/1/content']);
     expect(neighbours(user, { role: 'assistant', content: 'so ' }, user)).toEqual([]);
-    expect(neighbours({ role: 'system', content: 'brief' }, user)).toEqual(['wrong-role /messages/0']);
-    const cached = { role: 'user', content: [{ ...text, cache_control: { type: 'ephemeral' } }] } as const;
-    expect(neighbours(cached, cached, cached, cached)).toEqual([]);
-    expect(neighbours(cached, cached, cached, cached, cached)).toEqual([
-      'too-many-cache-controls /messages/4/content/0/cache_control',
+  });
+
+  it('finds where a system message may not stand', () => {
+    const user: Message = { role: 'user', content: 'hi' };
+    const says: Message = { role: 'assistant', content: 'so' };
+    const calls: Message = { role: 'assistant', content: [use] };
+    const result: Message = { role: 'user', content: [EVERY.tool_result[0]] };
+    const searched: Message = {
+      role: 'assistant',
+      content: [EVERY.server_tool_use[0], EVERY.web_search_tool_result[0]],
+    };
+    const system: Message = { role: 'system', content: 'brief' };
+    const at = (...messages: readonly Message[]): readonly string[] =>
+      neighbours(...messages).filter((found) => found.startsWith('wrong-role'));
+    expect(at(user, system)).toEqual([]);
+    expect(at(user, system, says, user)).toEqual([]);
+    expect(at(user, system, system, says)).toEqual([]);
+    expect(at(user, calls, result, system, says)).toEqual([]);
+    expect(at(user, searched, system, says)).toEqual([]);
+    expect(at(system, user)).toEqual(['wrong-role /messages/0']);
+    expect(at(user, system, user)).toEqual(['wrong-role /messages/1']);
+    expect(at(user, system, system, user)).toEqual(['wrong-role /messages/1', 'wrong-role /messages/2']);
+    expect(at(user, says, system)).toEqual(['wrong-role /messages/2']);
+    expect(at(user, calls, system, result)).toEqual(['wrong-role /messages/2']);
+  });
+
+  it('knows a system message that only sets options', () => {
+    const read = (fields: JsonObject): Entry => {
+      const each = format.read({ role: 'system', ...fields }, path);
+      if (!each.ok) throw new Error(JSON.stringify(each.problem));
+      return each.value;
+    };
+    const user = entry({ role: 'user', content: 'hi' });
+    const found = (fields: JsonObject): readonly string[] =>
+      [...format.faults(read(fields)), ...(format.neighbourFaults?.([read(fields), user]) ?? [])].map(
+        ({ rule }) => rule,
+      );
+    expect(found({ output_config: { effort: 'low' } })).toEqual([]);
+    expect(found({ content: [], output_config: { effort: 'low' } })).toEqual([]);
+    expect(found({ content: 'brief', output_config: { effort: 'low' } })).toEqual(['wrong-role']);
+    expect(found({ output_config: {} })).toEqual(['empty-message', 'wrong-role']);
+    expect(found({ output_config: { effort: null } })).toEqual(['empty-message', 'wrong-role']);
+    expect(found({})).toEqual(['empty-message', 'wrong-role']);
+    expect(format.faults({ ...read({ output_config: { effort: 'low' } }), role: 'user' })).toHaveLength(1);
+  });
+
+  it('counts cache breakpoints, also those within results', () => {
+    const marked = { ...text, cache_control };
+    const four: Message = {
+      role: 'user',
+      content: [{ ...EVERY.tool_result[0], content: [marked, text] }, marked, marked, { ...text, cache_control: null }],
+    };
+    expect(neighbours(four)).toEqual([]);
+    expect(neighbours(four, { role: 'user', content: [text, marked, marked] })).toEqual([
+      'too-many-breakpoints /messages/1/content/1/cache_control',
+      'too-many-breakpoints /messages/1/content/2/cache_control',
     ]);
   });
 
-  it('takes a system message of settings alone', () => {
-    const settings = { role: 'system', output_config: { effort: 'low' } };
-    const read = (message: JsonObject): readonly string[] => {
-      const taken = format.read(message, path);
-      return taken.ok ? format.faults(taken.value).map(({ rule }) => rule) : ['unmapped'];
-    };
-    expect([read(settings), read({ ...settings, output_config: {} })]).toEqual([[], ['empty-message']]);
+  it('finds results of a server tool that nobody called', () => {
+    const user: Message = { role: 'user', content: 'hi' };
+    const call: Message = { role: 'assistant', content: [EVERY.server_tool_use[0]] };
+    const result: Message = { role: 'assistant', content: [EVERY.web_search_tool_result[0], text] };
+    const orphans = (...messages: readonly Message[]): readonly string[] => neighbours(user, ...messages, user);
+    expect(orphans(call, user, result)).toEqual([]);
+    expect(orphans(result, call)).toEqual(['orphan-server-result /messages/1/content/0']);
+    expect(orphans({ role: 'assistant', content: [EVERY.mcp_tool_use[0], EVERY.mcp_tool_result[0]] })).toEqual([]);
+    expect(orphans({ role: 'assistant', content: [EVERY.mcp_tool_result[0]] })).toEqual([
+      'orphan-server-result /messages/1/content/0',
+    ]);
   });
 });
 

@@ -2,12 +2,13 @@
  * The Anthropic Messages API: `system`, `tools` and `messages` as POST /v1/messages takes them. Refuses roles and kinds of block that the
  * API's types do not have, and content that is neither text nor a list. No I/O; field names are held to the types of @anthropic-ai/sdk.
  */
-import type { BetaContentBlockParam } from '@anthropic-ai/sdk/resources/beta/messages/messages';
+import type { BetaContentBlockParam, BetaSystemMessageParam } from '@anthropic-ai/sdk/resources/beta/messages/messages';
 import type {
   Base64ImageSource,
   ContentBlockParam,
   DocumentBlockParam,
   ImageBlockParam,
+  Message,
   MessageParam,
   SearchResultBlockParam,
   TextBlockParam,
@@ -18,7 +19,8 @@ import type {
 import { isJsonObject, type JsonObject } from '../../json.ts';
 import type { JsonPointer, Result } from '../../problem.ts';
 import type { AgentFunction, ContentBlock, FunctionResultBlock } from '../message.ts';
-import { inOrder, unmapped, type Entry, type FormatFault, type MessageFormat, type Part } from './format.ts';
+import { unmapped, type Entry, type FormatFault, type MessageFormat, type Part } from './format.ts';
+import { idOf, isRenamed } from './renamed.ts';
 
 export const anthropicMessages: MessageFormat = {
   id: 'anthropic-messages',
@@ -210,10 +212,19 @@ const isAsSupplied = (part: Part, supplied: Part | undefined): boolean =>
 function render({ block, native, edited }: Part): JsonObject {
   const supplied = isJsonObject(native) ? native : undefined;
   if (supplied && !edited) return supplied;
+  const renamed = supplied && renamedBlock(supplied, block);
+  if (renamed) return renamed;
   const written = block.type === 'function_result' ? toolResult(block, supplied) : newBlock(block);
   if (written['type'] === supplied?.['type']) return { ...supplied, ...written };
   const cache_control = supplied?.['cache_control'];
   return cache_control === undefined ? written : { ...written, cache_control };
+}
+
+/** The block under the new id of its call, if nothing else about it is new. */
+function renamedBlock(supplied: JsonObject, block: ContentBlock): JsonObject | undefined {
+  const before = IN_MESSAGE.get(supplied['type'])?.(supplied, '');
+  if (!before?.ok || !isRenamed(before.value, block)) return undefined;
+  return { ...supplied, [block.type === 'function_result' ? 'tool_use_id' : 'id']: idOf(block) };
 }
 
 function toolResult(result: FunctionResultBlock, supplied: Fields<ToolResultBlockParam> | undefined): JsonObject {
@@ -228,14 +239,15 @@ function toolResult(result: FunctionResultBlock, supplied: Fields<ToolResultBloc
   } satisfies Fields<ToolResultBlockParam>;
 }
 
-/** Blocks within a result have no native form beside them: what still says what a supplied one said is that one. */
+/** Blocks within a result have no native form beside them: what still says what a supplied one said is the first such one that is left. */
 function resultBlocks(blocks: readonly ContentBlock[], supplied: unknown): readonly JsonObject[] {
   const list = readList(supplied, IN_RESULT, '');
   const natives = list.ok ? list.value : [];
-  const take = inOrder(natives.map(([block, native]) => [JSON.stringify(block), native] as const));
+  const known = natives.map(([block, native]) => [JSON.stringify(block), native] as const);
   return blocks.map((block, at) => {
-    const native = take(JSON.stringify(block));
-    if (native) return native;
+    const same = known.findIndex(([said]) => said === JSON.stringify(block));
+    const [kept] = same < 0 ? [] : known.splice(same, 1);
+    if (kept) return kept[1];
     const replaced = blocks.length === natives.length ? natives[at]?.[1] : undefined;
     return render({ block, path: '', ...(replaced && { native: replaced, edited: true }) });
   });
@@ -321,7 +333,12 @@ const IMAGE_TYPES: readonly unknown[] = [
 
 function faults(entry: Entry): readonly FormatFault[] {
   const found: FormatFault[] = [];
-  if (entry.role !== 'assistant' && isEmpty(entry)) found.push(emptyMessage(entry));
+  if (entry.role !== 'assistant' && isEmpty(entry) && !isDirective(entry)) found.push(emptyMessage(entry));
+  for (const field of ANSWER_FIELDS) {
+    if (!(field in entry.native)) continue;
+    const detail = 'a message has no such field; an answer of the API has';
+    found.push({ path: `${entry.path}/${field}`, rule: 'bad-field', detail });
+  }
   const ids = new Set<unknown>();
   for (const part of entry.parts) {
     const block = render(part);
@@ -332,25 +349,23 @@ function faults(entry: Entry): readonly FormatFault[] {
     if (ids.has(block['id'])) refuse('duplicate-id', DUPLICATE, '/id');
     ids.add(block['id']);
   }
-  return entry.role === 'assistant' ? [...found, ...thinkingFaults(entry), ...serverToolFaults(entry)] : found;
+  return entry.role === 'assistant' ? [...found, ...thinkingFaults(entry)] : found;
 }
 
-/** github.com/anthropics/claude-code/issues/95406; a message in two is refused too, see issues/89348 there. */
-function serverToolFaults({ parts }: Entry): readonly FormatFault[] {
-  const begun = new Set<unknown>();
-  return parts.flatMap(({ native, path }) => {
-    const { type, id, tool_use_id }: JsonObject = isJsonObject(native) ? native : {};
-    if (/^\w+_tool_use$/.test(string(type))) begun.add(id);
-    if (!/^\w+_tool_result$/.test(string(type)) || begun.has(tool_use_id)) return [];
-    const detail = 'the result of a server tool stands after its use, in the same message';
-    return [{ path, rule: 'lone-server-result', detail }];
-  });
-}
+/** What an answer has, by the type Message, and a message that is sent has not, by its own. */
+const ANSWER_FIELDS = [
+  'id',
+  'type',
+  'model',
+  'stop_reason',
+  'stop_sequence',
+  'usage',
+] as const satisfies readonly (keyof Message)[];
 
 type Refuse = (rule: string, detail: string, field?: string) => void;
 
 function blockFaults(block: JsonObject, role: Entry['role'], refuse: Refuse, isAllThereIs: boolean): void {
-  const { type, id, name, input, tool_use_id, signature, source }: JsonObject = block;
+  const { type, id, name, input, tool_use_id, thinking, signature, source }: JsonObject = block;
   // github.com/anthropics/claude-code/issues/23440; an empty text that is all of a message is an empty message
   if (type === 'text' && string(block['text']).trim() === '' && !isAllThereIs) {
     refuse('empty-block', 'the text of a block may not be empty or white space');
@@ -363,10 +378,17 @@ function blockFaults(block: JsonObject, role: Entry['role'], refuse: Refuse, isA
     // github.com/anthropics/anthropic-sdk-typescript/issues/648
     if (!isJsonObject(input)) refuse('bad-arguments', 'the input of a call has to be an object', '/input');
   }
-  if (type === 'tool_result') idFaults(tool_use_id, '/tool_use_id', refuse);
-  // The type of the block: signature is required; of an empty one github.com/agentscope-ai/agentscope/pull/1668. The text may be empty.
-  if (type === 'thinking' && (typeof signature !== 'string' || signature === ''))
+  if (type === 'tool_result') {
+    idFaults(tool_use_id, '/tool_use_id', refuse);
+    errorFaults(block, refuse);
+  }
+  // The type of the block: signature is required
+  if (type === 'thinking' && typeof signature !== 'string')
     refuse('bad-field', 'thinking goes back with its signature', '/signature');
+  // github.com/caozhiyuan/copilot-api/issues/54; with a signature it may be empty: github.com/pipecat-ai/pipecat/pull/5183
+  else if (type === 'thinking' && signature === '' && string(thinking) === '') {
+    refuse('bad-field', 'thinking that says nothing has at least a signature', '/thinking');
+  }
   if (
     type === 'image' &&
     isJsonObject(source) &&
@@ -376,6 +398,29 @@ function blockFaults(block: JsonObject, role: Entry['role'], refuse: Refuse, isA
     refuse('bad-field', 'an image has to be JPEG, PNG, GIF or WebP', '/source/media_type');
   }
   if (!standsIn(type, role)) refuse('wrong-role', 'this kind of block stands in messages of another role');
+  // Required by the types of these blocks
+  if ((type === 'image' || type === 'document') && !isJsonObject(source)) {
+    refuse('bad-field', 'an image or a document has a source', '/source');
+  }
+  // Their types have no such field
+  if ((type === 'thinking' || type === 'redacted_thinking') && isJsonObject(block['cache_control'])) {
+    refuse('bad-field', 'thinking cannot be a cache breakpoint', '/cache_control');
+  }
+  for (const field of STREAM_FIELDS) {
+    if (field in block) refuse('bad-field', 'a block has no such field; a stream leaves it behind', `/${field}`);
+  }
+}
+
+/** What the events of a stream have and no block: "Extra inputs are not permitted", github.com/langchain-ai/langchain/issues/31208 */
+const STREAM_FIELDS = ['index', 'partial_json'] as const;
+
+/** github.com/vellum-ai/vellum-assistant/pull/18387 */
+function errorFaults({ is_error, content }: Fields<ToolResultBlockParam>, refuse: Refuse): void {
+  if (is_error !== true || !Array.isArray(content)) return;
+  for (const [index, block] of content.entries()) {
+    if (isJsonObject(block) && block['type'] === 'text') continue;
+    refuse('bad-block', 'a result that reports an error holds nothing but text', `/content/${index}`);
+  }
 }
 
 /** The type SystemMessageParam and the beta's. */
@@ -397,35 +442,32 @@ function idFaults(id: unknown, field: string, refuse: Refuse): void {
 
 const DUPLICATE = 'the ids of calls have to be unique';
 const isThinking = ({ block }: Part): boolean => block.type === 'thinking' || block.type === 'redacted_thinking';
-/** After a server tool the model may think again within the same message. */
 const isServerTool = ({ native }: Part): boolean =>
   isJsonObject(native) && /_tool_(?:use|result)$/.test(string(native['type']));
 
-/** It stands before all that was said after it. */
-const isCompaction = ({ native }: Part): boolean => isJsonObject(native) && native['type'] === 'compaction';
-
+/**
+ * Where thinking stands among other blocks is not looked at. Without interleaved thinking it has to be first
+ * (github.com/anthropics/claude-code/issues/20705), with it the model's own order is the right one
+ * (github.com/UKGovernmentBEIS/inspect_ai/pull/3092), and which of them is on stands beside the array.
+ */
 function thinkingFaults({ parts, path }: Entry): readonly FormatFault[] {
-  const [first] = parts;
   const last = parts.at(-1);
-  const thinking = parts.find(isThinking);
-  if (!first || !last || !thinking) return [];
+  if (!last) return [];
   // github.com/tailcallhq/forgecode/issues/2107
   if (parts.every(isThinking)) return [{ path, rule: 'empty-message', detail: 'a message may not be thinking alone' }];
-  // github.com/zed-industries/zed/pull/33317
-  if (thinking !== first && !parts.slice(0, parts.indexOf(thinking)).some(isServerTool) && !isCompaction(first)) {
-    return [{ path: thinking.path, rule: 'thinking-first', detail: 'thinking stands before text and calls' }];
-  }
   return isThinking(last)
     ? [{ path: last.path, rule: 'bad-block', detail: 'a message may not end with thinking' }]
     : [];
 }
 
-/** By the type BetaSystemMessageParam it has a content or settings. */
-const isSetting = ({ role, native }: Entry): boolean =>
-  role === 'system' && isJsonObject(native['output_config']) && Object.keys(native['output_config']).length > 0;
+const isEmpty = ({ parts }: Entry): boolean => parts.length === 0 || (parts.length === 1 && parts[0]?.native === '');
 
-const isEmpty = (entry: Entry): boolean =>
-  (entry.parts.length === 0 && !isSetting(entry)) || (entry.parts.length === 1 && entry.parts[0]?.native === '');
+/** A system message that only sets options. The type BetaSystemMessageParam: one with neither content nor options is refused. */
+function isDirective({ role, parts, native }: Entry): boolean {
+  const { output_config }: Fields<BetaSystemMessageParam> = native;
+  const isSet = isJsonObject(output_config) && Object.values(output_config).some((value) => value !== null);
+  return role === 'system' && parts.length === 0 && isSet;
+}
 
 const emptyMessage = ({ path }: Entry): FormatFault => ({
   path,
@@ -433,33 +475,19 @@ const emptyMessage = ({ path }: Entry): FormatFault => ({
   detail: 'a message has to say something',
 });
 
-const MAX_CACHE_CONTROLS = 4;
-
 function neighbourFaults(entries: readonly Entry[]): readonly FormatFault[] {
   const found: FormatFault[] = [];
   const ids = new Set<string>();
-  let before: Entry | undefined;
   for (const [index, entry] of entries.entries()) {
     const calls = entry.parts.filter(({ block }) => block.type === 'function_call' && block.id !== '');
     // github.com/anthropics/claude-code/issues/28515; within one message `faults` tells
-    const idOf = ({ block }: Part): string => (block.type === 'function_call' ? block.id : '');
     for (const call of calls)
-      if (ids.has(idOf(call))) found.push({ path: `${call.path}/id`, rule: 'duplicate-id', detail: DUPLICATE });
-    for (const call of calls) ids.add(idOf(call));
+      if (ids.has(idOf(call.block))) found.push({ path: `${call.path}/id`, rule: 'duplicate-id', detail: DUPLICATE });
+    for (const call of calls) ids.add(idOf(call.block));
     // github.com/anthropics/claude-code/issues/6774: all but a final assistant message
     if (entry.role === 'assistant' && index < entries.length - 1 && isEmpty(entry)) found.push(emptyMessage(entry));
-    if (entry.role !== 'system') before = entry;
-    else if (!mayPrecedeSystem(before)) {
-      found.push({ path: entry.path, rule: 'wrong-role', detail: "a system message stands after a user's" });
-    }
   }
-  // github.com/tghamm/Anthropic.SDK/issues/50; instructions and tools beside the array count too, and are not seen here
-  const cached = entries.flatMap(({ parts }) =>
-    parts.filter(({ native }) => isJsonObject(native) && native['cache_control']),
-  );
-  for (const { path } of cached.slice(MAX_CACHE_CONTROLS)) {
-    found.push({ path: `${path}/cache_control`, rule: 'too-many-cache-controls', detail: 'a request has at most 4' });
-  }
+  found.push(...systemFaults(entries), ...cacheFaults(entries), ...serverResultFaults(entries));
   // github.com/langchain-ai/langchain/issues/35071
   const final = entries.at(-1);
   const end = final?.role === 'assistant' && !isEmpty(final) ? final.parts.at(-1) : undefined;
@@ -469,8 +497,64 @@ function neighbourFaults(entries: readonly Entry[]): readonly FormatFault[] {
   return found;
 }
 
-/** platform.claude.com/docs/en/build-with-claude/mid-conversation-system-messages */
+/**
+ * "role 'system' must follow a 'user' message or an 'assistant' message ending in a server tool result", and it "must precede an
+ * 'assistant' message or end the array": github.com/anthropics/claude-code/issues/73821 and
+ * platform.claude.com/docs/en/build-with-claude/mid-conversation-system-messages. Several in a row are taken for one. "The directive-only
+ * form is accepted at any position", as quoted in
+ * github.com/diegosouzapw/OmniRoute/pull/10457.
+ */
+function systemFaults(entries: readonly Entry[]): readonly FormatFault[] {
+  const found: FormatFault[] = [];
+  const next: (Entry | undefined)[] = [];
+  for (const entry of entries.toReversed()) next.push(entry.role === 'system' ? next.at(-1) : entry);
+  let before: Entry | undefined;
+  for (const [index, entry] of entries.entries()) {
+    if (entry.role !== 'system') {
+      before = entry;
+      continue;
+    }
+    const after = next[entries.length - 1 - index];
+    if (isDirective(entry) || (mayPrecedeSystem(before) && (after?.role ?? 'assistant') === 'assistant')) continue;
+    const detail = "a system message stands after a user's message, and before an assistant's or at the end";
+    found.push({ path: entry.path, rule: 'wrong-role', detail });
+  }
+  return found;
+}
+
 function mayPrecedeSystem(before: Entry | undefined): boolean {
   const end = before?.parts.at(-1);
   return before?.role === 'user' || (before?.role === 'assistant' && end !== undefined && isServerTool(end));
+}
+
+/** github.com/tghamm/Anthropic.SDK/issues/50. Those of `system` and `tools` count as well, and are not seen here. */
+const CACHE_BREAKPOINTS_MAX = 4;
+
+function cacheFaults(entries: readonly Entry[]): readonly FormatFault[] {
+  const marks = entries.flatMap(({ parts }) => parts.flatMap(({ native, path }) => cacheMarks(native, path)));
+  const detail = `a request has at most ${CACHE_BREAKPOINTS_MAX} cache breakpoints`;
+  return marks.slice(CACHE_BREAKPOINTS_MAX).map((path) => ({ path, rule: 'too-many-breakpoints', detail }));
+}
+
+/** The breakpoints of a block and of those that it holds. */
+function cacheMarks(block: unknown, path: JsonPointer): readonly JsonPointer[] {
+  if (!isJsonObject(block)) return [];
+  const { type, cache_control, content } = block;
+  const held: readonly unknown[] = type === 'tool_result' && Array.isArray(content) ? content : [];
+  const within = held.flatMap((inner, index) => cacheMarks(inner, `${path}/content/${index}`));
+  return isJsonObject(cache_control) ? [...within, `${path}/cache_control`] : within;
+}
+
+/** "Each `…_tool_result` block must have a corresponding `server_tool_use` block before it": github.com/anthropics/claude-code/issues/62577 */
+function serverResultFaults(entries: readonly Entry[]): readonly FormatFault[] {
+  const found: FormatFault[] = [];
+  const calls = new Set<unknown>();
+  for (const { native, path } of entries.flatMap(({ parts }) => parts)) {
+    if (!isJsonObject(native)) continue;
+    const { type, id, tool_use_id } = native;
+    if (type === 'server_tool_use' || type === 'mcp_tool_use') calls.add(id);
+    if (!string(type).endsWith('_tool_result') || calls.has(tool_use_id)) continue;
+    found.push({ path, rule: 'orphan-server-result', detail: 'no call of a server tool before it has its id' });
+  }
+  return found;
 }

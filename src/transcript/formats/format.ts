@@ -57,7 +57,7 @@ export interface FormatRules {
   readonly results: ResultPlacement;
   /** The first element that is no instruction has to be a user's. */
   readonly userFirst: boolean;
-  /** An instruction in the array stands after a user's message only. */
+  /** An instruction in the array stands after a user's message, and before an assistant's or at the end. */
   readonly systemAfterUser?: true;
   /** Neighbouring assistant elements are one message (as reasoning, text and calls of Responses are); they are kept or dropped together. */
   readonly joinsAssistant: boolean;
@@ -114,15 +114,4 @@ export interface MessageFormat {
 /** What a format answers where it cannot map a value; `detail` never repeats it. */
 export function unmapped(path: JsonPointer, detail: string): { readonly ok: false; readonly problem: Problem } {
   return { ok: false, problem: { code: 'invalid_request', path, detail } };
-}
-
-/** Hands out what was supplied under each key in the order in which it was supplied, each once. Several may read the same and not be it. */
-export function inOrder<T>(supplied: readonly (readonly [string, T])[]): (key: string) => T | undefined {
-  const known = new Map<string, T[]>();
-  for (const [key, value] of supplied.toReversed()) {
-    const others = known.get(key);
-    if (others) others.push(value);
-    else known.set(key, [value]);
-  }
-  return (key) => known.get(key)?.pop();
 }

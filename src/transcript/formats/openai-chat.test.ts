@@ -310,6 +310,30 @@ describe('results', () => {
     expect(edit({ ...native, content: twins }, [same, same, short]).content).toEqual([twins[0], cached, short]);
   });
 
+  it.each<JsonObject>([
+    { role: 'tool', content: null },
+    { role: 'tool', tool_call_id: 7, content: [] },
+    { role: 'tool', tool_call_id: '', content: [{ type: 'text', text: 'a', x: 1 }], name: 7 },
+    { role: 'assistant', content: [], tool_calls: [{ id: '', function: { name: 7, arguments: { a: 1 } } }] },
+    { role: 'assistant', content: null, tool_calls: [{ type: 'function', function: {} }] },
+    { role: 'assistant', content: '', tool_calls: [{ id: null, type: 'x', function: { arguments: null } }] },
+    { role: 'assistant', tool_calls: [{ id: '', custom: { name: '', input: 5 }, index: 0 }] },
+  ])('and calls change nothing but an id in %j', (native) => {
+    const entry = readEntry(native);
+    const parts = entry.parts.flatMap((part): Part[] => {
+      if (part.block.type === 'function_result')
+        return [{ ...part, block: { ...part.block, function_call_id: 'new' }, edited: true }];
+      return part.block.type === 'function_call'
+        ? [{ ...part, block: { ...part.block, id: 'new' }, edited: true }]
+        : [part];
+    });
+    const { tool_calls } = native as { tool_calls?: readonly JsonObject[] };
+    expect(openaiChat.write(entry, parts)).toEqual({
+      ...native,
+      ...(tool_calls ? { tool_calls: tool_calls.map((call) => ({ ...call, id: 'new' })) } : { tool_call_id: 'new' }),
+    });
+  });
+
   it('are held in messages of their own', () => {
     const native = wire({ role: 'tool', tool_call_id: 'call_a', content: 'x' });
     const [part] = readEntry(native).parts;
@@ -395,6 +419,27 @@ describe('what the API refuses', () => {
       { role: 'tool', tool_call_id: 'c', content: [{ type: 'image_url', image_url: { url: 'https://a' } }] },
       ['bad-block /messages/3/content/0'],
     ],
+    ['a name with a space', { role: 'user', name: 'Ann B', content: 'a' }, ['bad-name /messages/3/name']],
+    ['a name that is no text', { role: 'assistant', name: 7, content: 'a' }, ['bad-name /messages/3/name']],
+    ['an empty name', { role: 'system', name: '', content: 'a' }, ['bad-name /messages/3/name']],
+    ['a name with a slash', { role: 'user', name: 'a/b', content: 'a' }, ['bad-name /messages/3/name']],
+    ['a name', { role: 'user', name: 'Zoë_b-1', content: 'a' }, []],
+    ['null for a name', { role: 'user', name: null, content: 'a' }, []],
+    [
+      'a file of nothing',
+      { role: 'user', content: [{ type: 'file', file: {} }] },
+      ['bad-field /messages/3/content/0/file'],
+    ],
+    [
+      'audio of nothing',
+      { role: 'user', content: [{ type: 'input_audio', input_audio: {} }] },
+      ['bad-field /messages/3/content/0/input_audio/data', 'bad-field /messages/3/content/0/input_audio/format'],
+    ],
+    [
+      'an image without a URL',
+      { role: 'user', content: [{ type: 'image_url', image_url: { url: '' } }] },
+      ['bad-field /messages/3/content/0/image_url/url'],
+    ],
     [
       'a refusal by a user',
       { role: 'user', content: [{ type: 'refusal', refusal: 'a' }] },
@@ -410,34 +455,14 @@ describe('what the API refuses', () => {
     expect(JSON.stringify(problemOf({ role: 'S3CRET', content: 'S3CRET' }))).not.toContain('S3CRET');
   });
 
-  it('is the name of a speaker with a space in it', () => {
-    expect(rulesOf({ role: 'user', name: 'John Doe', content: 'hi' })).toEqual(['bad-name /messages/3/name']);
-    expect(rulesOf({ role: 'user', name: 'John-Doe_2', content: 'hi' })).toEqual([]);
-  });
-
-  it('keeps all that a call and a result are under another id, also what is wrong with it', () => {
-    for (const odd of [
-      { function: { name: 'f', arguments: { a: 1 } } },
-      { type: undefined, function: { name: 7, arguments: '{' } },
-      { type: 'custom', custom: { name: 'c', input: null } },
-    ]) {
-      const entry = readEntry(calling({ ...call, ...odd }));
-      const renamed = entry.parts.map((part) => ({
-        ...part,
-        block: { ...part.block, id: 'other' } as ContentBlock,
-        edited: true as const,
-      }));
-      expect(openaiChat.write(entry, renamed)).toEqual(calling({ ...call, ...odd, id: 'other' }));
-    }
-    for (const content of [null, [], '', 'said']) {
-      const entry = readEntry({ role: 'tool', tool_call_id: 'a', content });
-      const renamed = entry.parts.map((part) => ({
-        ...part,
-        block: { ...part.block, function_call_id: 'other' } as ContentBlock,
-        edited: true as const,
-      }));
-      expect(openaiChat.write(entry, renamed)).toEqual({ role: 'tool', tool_call_id: 'other', content });
-    }
+  it('is mended for arguments by an edit that says the same', () => {
+    const entry = readEntry(calling({ ...call, function: { name: 'f', arguments: { a: 1 } } }));
+    const mended = openaiChat.write(
+      entry,
+      entry.parts.map((part) => ({ ...part, edited: true as const })),
+    );
+    expect(mended).toEqual(calling({ ...call, function: { name: 'f', arguments: '{"a":1}' } }));
+    expect(rulesOf(mended)).toEqual([]);
   });
 });
 

@@ -21,6 +21,7 @@ import { isJsonObject, type JsonObject } from '../../json.ts';
 import type { JsonPointer, Result } from '../../problem.ts';
 import type { AgentFunction, ContentBlock, FunctionCallBlock } from '../message.ts';
 import { unmapped, type Entry, type FormatFault, type MessageFormat, type Part } from './format.ts';
+import { idOf, isRenamed } from './renamed.ts';
 import {
   argumentsText,
   faultsAt,
@@ -32,7 +33,6 @@ import {
   jsonBlock,
   namedTool,
   ok,
-  sameValue,
   parseArguments,
   readContent,
   readToolList,
@@ -101,18 +101,13 @@ const isRole = (role: unknown): role is Role => typeof role === 'string' && Obje
 function read(native: JsonObject, path: JsonPointer): Result<Entry> {
   const { role, content, refusal, tool_calls, function_call }: Loose<ChatCompletionAssistantMessageParam> = native;
   if (!isRole(role)) return unmapped(`${path}/role`, 'the role is one of system, developer, user, assistant and tool');
-  const contents = readContent(content, `${path}/content`, readBlock);
-  if (!contents.ok) return contents;
   const entry = { role: ROLES[role], path, native };
   if (role === 'tool') {
-    const { tool_call_id }: Loose<ChatCompletionToolMessageParam> = native;
-    const block: ContentBlock = {
-      type: 'function_result',
-      function_call_id: stringOf(tool_call_id),
-      content: contents.value.map((part) => part.block),
-    };
-    return ok({ ...entry, parts: [{ block, native, path }] });
+    const result = readResult(native, path);
+    return result.ok ? ok({ ...entry, parts: [{ block: result.value, native, path }] }) : result;
   }
+  const contents = readContent(content, `${path}/content`, readBlock);
+  if (!contents.ok) return contents;
   if (role !== 'assistant') return ok({ ...entry, parts: contents.value });
 
   if (isJsonObject(function_call)) {
@@ -123,6 +118,14 @@ function read(native: JsonObject, path: JsonPointer): Result<Entry> {
   const refused =
     typeof refusal === 'string' ? [{ block: textBlock(refusal), native: refusal, path: `${path}/refusal` }] : [];
   return ok({ ...entry, parts: [...contents.value, ...refused, ...calls.value] });
+}
+
+function readResult(native: JsonObject, path: JsonPointer): Result<ContentBlock> {
+  const { tool_call_id, content }: Loose<ChatCompletionToolMessageParam> = native;
+  const contents = readContent(content, `${path}/content`, readBlock);
+  if (!contents.ok) return contents;
+  const blocks = contents.value.map(({ block }) => block);
+  return ok({ type: 'function_result', function_call_id: stringOf(tool_call_id), content: blocks });
 }
 
 function readBlock(native: JsonObject, path: JsonPointer): Result<ContentBlock> {
@@ -254,10 +257,9 @@ function writeCall(block: ContentBlock, native?: unknown): JsonObject {
   if (block.type !== 'function_call') throw new TypeError('only calls are tool calls');
   const { id, function_id: name } = block;
   const before = isJsonObject(native) ? native : {};
+  const supplied = readCall(before);
+  if (supplied && isRenamed(supplied, block)) return { ...before, id };
   const called = calledBy(before);
-  const was = isJsonObject(native) ? readCall(native) : undefined;
-  // It is called by another id, and is what it was.
-  if (was && sameValue({ ...was, id }, block)) return { ...before, id };
   if (called?.type === 'custom') {
     const custom = { ...called.tool, name, input: inputText(block.arguments) };
     return { ...before, ...({ id, type: 'custom', custom } satisfies ChatCompletionMessageCustomToolCall) };
@@ -270,26 +272,16 @@ function writeResult({ block, native, edited }: Part): JsonObject {
   if (block.type !== 'function_result') throw new TypeError('only results are tool messages');
   if (isJsonObject(native) && !edited) return native;
   const before: JsonObject = isJsonObject(native) ? native : {};
+  const supplied = readResult(before, '');
+  if (isJsonObject(native) && supplied.ok && isRenamed(supplied.value, block)) {
+    return { ...native, tool_call_id: idOf(block) };
+  }
   return {
     ...before,
     role: 'tool' satisfies ChatCompletionToolMessageParam['role'],
     tool_call_id: block.function_call_id,
-    content: saysTheSame(before.content, block.content)
-      ? before.content
-      : writeResultContent(before.content, block.content, readBlock, writeBlock),
+    content: writeResultContent(before.content, block.content, readBlock, writeBlock),
   } satisfies Loose<ChatCompletionToolMessageParam>;
-}
-
-/** Whether a result's content is read as these blocks. */
-function saysTheSame(content: unknown, blocks: readonly ContentBlock[]): boolean {
-  const said = content === undefined ? undefined : readContent(content, '', readBlock);
-  return (
-    said?.ok === true &&
-    sameValue(
-      said.value.map(({ block }) => block),
-      blocks,
-    )
-  );
 }
 
 function readTool(native: JsonObject & { readonly type: string }, path: JsonPointer): Result<AgentFunction> {
@@ -311,10 +303,8 @@ const CALL_ID_MAX_CHARS = 64;
 /** FunctionDefinition.name of the package; enforced in messages too: https://github.com/mcp-use/mcp-use/issues/90 */
 const FUNCTION_NAME = /^[a-zA-Z0-9_-]{1,64}$/;
 
-const MESSAGE_NAME = /^[a-zA-Z0-9_-]+$/;
-
 function faults({ native, path }: Entry): readonly FormatFault[] {
-  const { role, content }: Loose<ChatCompletionAssistantMessageParam> = native;
+  const { role, content, name }: Loose<ChatCompletionAssistantMessageParam> = native;
   if (!isRole(role)) return [];
   return faultsAt(path, (fault) => {
     if (Array.isArray(content)) {
@@ -322,20 +312,55 @@ function faults({ native, path }: Entry): readonly FormatFault[] {
       // https://github.com/openai/openai-python/issues/1812
       if (content.length === 0) fault('content', 'empty-list', 'a list of blocks has at least one');
       findBadBlocks(content, 'content', BLOCKS[role], fault);
+      for (const [index, block] of content.entries()) {
+        if (isJsonObject(block)) findBadData(block, `content/${index}`, fault);
+      }
     } else if (typeof content !== 'string') {
       findNothing(role, native, fault);
-    }
-    // https://github.com/jekalmin/extended_openai_conversation/issues/251
-    if (typeof native['name'] === 'string' && !MESSAGE_NAME.test(native['name'])) {
-      fault('name', 'bad-name', 'the name of who speaks has letters, digits, underscores and dashes');
     }
     if (role === 'tool') {
       const { tool_call_id }: Loose<ChatCompletionToolMessageParam> = native;
       findBadId(tool_call_id, 'tool_call_id', CALL_ID_MAX_CHARS, fault);
     }
     if (role === 'assistant') findBadCalls(native, fault);
+    if (name !== undefined && name !== null && !NAME.test(stringOf(name))) {
+      fault('name', 'bad-name', 'the name of a participant has no white space, and none of < > | / and \\');
+    }
   });
 }
+
+/** https://github.com/langchain-ai/langchain/issues/35054 of 2026; before, https://github.com/microsoft/autogen/issues/4157, it was narrower */
+const NAME = /^[^\s<|\\/>]+$/;
+
+/** Of a block's data that is not there at all. */
+function findBadData(block: JsonObject, at: string, fault: Fault): void {
+  switch (block.type as BlockType) {
+    case 'image_url': {
+      const { url }: Loose<ChatCompletionContentPartImage.ImageURL> = objectOf(block.image_url);
+      if (url === '') fault(`${at}/image_url/url`, 'bad-field', 'an image has a URL');
+      return;
+    }
+    case 'input_audio': {
+      // Required by the type of the package
+      const { data, format }: Loose<ChatCompletionContentPartInputAudio.InputAudio> = objectOf(block.input_audio);
+      if (stringOf(data) === '') fault(`${at}/input_audio/data`, 'bad-field', 'audio has data');
+      if (stringOf(format) === '') fault(`${at}/input_audio/format`, 'bad-field', 'audio has a format');
+      return;
+    }
+    case 'file': {
+      // "Missing required parameter": https://github.com/openai/openai-agents-python/pull/1513
+      const { file_id, file_data }: Loose<ChatCompletionContentPart.File.File> = objectOf(block.file);
+      if (stringOf(file_id) === '' && stringOf(file_data) === '') {
+        fault(`${at}/file`, 'bad-field', 'a file has file_id or file_data');
+      }
+      return;
+    }
+    case 'text':
+    case 'refusal':
+  }
+}
+
+const objectOf = (value: unknown): JsonObject => (isJsonObject(value) ? value : {});
 
 /** "expected a string, got null": https://github.com/vercel/ai/pull/13744, of tools https://github.com/run-llama/llama_index/issues/17555 */
 function findNothing(role: Role, native: JsonObject, fault: Fault): void {

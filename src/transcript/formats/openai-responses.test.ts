@@ -360,6 +360,13 @@ describe('every kind of item', () => {
     expect(readEntry(native).parts[0]?.block).toMatchObject({ function_call_id: 'call_9' });
   });
 
+  it('tells a reference from what is seen', () => {
+    const references = Object.keys(VECTORS).filter((name) => readEntry(itemOf(name)).isReference);
+    expect(references.length).toBeGreaterThan(0);
+    for (const name of references) expect(name).toMatch(/^item_reference/);
+    expect(readEntry({ id: 'msg_1' }).isReference).toBe(true);
+  });
+
   it('reads reasoning that is shown', () => {
     const content = [{ type: 'reasoning_text', text: 'Openly.' }];
     const native = { id: 'rs_1', type: 'reasoning', summary: [], content };
@@ -375,9 +382,11 @@ describe('an edited result', () => {
     local_shell_call_output: { output: '[pruned]' },
     shell_call_output: { output: [{ outcome: { type: 'timeout' }, stdout: '[pruned]', stderr: '' }] },
     apply_patch_call_output: { output: '[pruned]' },
-    'tool_search_output 1': { tools: [] },
     program_output: { result: '[pruned]' },
-    mcp_approval_response: { reason: '[pruned]' },
+    // They have no place for another text
+    computer_call_output: {},
+    'tool_search_output 1': {},
+    mcp_approval_response: {},
   };
   test.each(Object.entries(FIELDS))('of %s keeps every other field', (name, fields) => {
     const native = { ...itemOf(name), note: { kept: true } };
@@ -385,13 +394,26 @@ describe('an edited result', () => {
     expect(rulesOf(prune(native))).toEqual([]);
   });
 
-  it('of a computer call is a blank picture, or the one that it kept', () => {
-    const native = itemOf('computer_call_output');
-    expect(prune(native)).toMatchObject({ call_id: 'call_6', output: { type: 'computer_screenshot' } });
-    expect(readEntry(prune(native)).parts).toMatchObject([
-      { block: { content: [{ type: 'image', mime: 'image/png' }] } },
-    ]);
-    expect(prune(native).output).not.toEqual(native.output);
+  it('is fixed where its item has no place for another text', () => {
+    const fixed = Object.keys(VECTORS).filter((name) => readEntry(itemOf(name)).parts.some((part) => part.isFixed));
+    expect(fixed.toSorted()).toEqual(['computer_call_output', 'mcp_approval_response', 'tool_search_output 1']);
+    // And no other is deaf to what it is told
+    const deaf = Object.keys(VECTORS).filter(
+      (name) => VECTORS[name]?.role === 'results' && prune(itemOf(name)) === itemOf(name),
+    );
+    expect(deaf).toEqual([]);
+  });
+
+  it('of a shell keeps the chunks that say the same', () => {
+    const chunk = (stdout: string): JsonObject => ({ stdout, stderr: 'e', outcome: { type: 'timeout' } });
+    const native = { ...itemOf('shell_call_output'), output: [chunk('a'), chunk('b')] };
+    const edited = edit(native, (block) =>
+      block.type === 'function_result' ? { ...block, content: [text('ae'), text('[cut]')] } : block,
+    );
+    expect(edited).toEqual({
+      ...native,
+      output: [chunk('a'), { stdout: '[cut]', stderr: '', outcome: { type: 'timeout' } }],
+    });
   });
 
   test.each(Object.keys(VECTORS).filter((name) => VECTORS[name]?.role === 'results'))(
@@ -400,8 +422,9 @@ describe('an edited result', () => {
       const renamed = edit(itemOf(name), (block) =>
         block.type === 'function_result' ? { ...block, function_call_id: 'new' } : block,
       );
-      const { call_id: _call, approval_request_id: _approval, id: _id, ...rest } = itemOf(name);
-      expect(renamed).toMatchObject(rest);
+      const ids = ['call_id', 'approval_request_id', 'id'].filter((field) => renamed[field] === 'new');
+      expect(ids).toHaveLength(1);
+      expect(renamed).toEqual({ ...itemOf(name), ...Object.fromEntries(ids.map((field) => [field, 'new'])) });
       expect(readEntry(renamed).parts).toMatchObject([{ block: { function_call_id: 'new' } }]);
       expect(Object.keys(renamed)).toEqual(Object.keys(itemOf(name)));
     },
@@ -430,6 +453,26 @@ describe('write', () => {
     expect(renamed('custom_tool_call')).toEqual({ ...itemOf('custom_tool_call'), call_id: 'new' });
     expect(renamed('shell_call')).toEqual({ ...itemOf('shell_call'), call_id: 'new' });
     expect(renamed('mcp_approval_request')).toEqual({ ...itemOf('mcp_approval_request'), id: 'new' });
+  });
+
+  it.each<[string, JsonObject]>([
+    ['arguments that are no text', { type: 'function_call', call_id: '', name: 7, arguments: { a: 1 } }],
+    ['no arguments', { type: 'function_call', call_id: 'a b', name: '' }],
+    ['an input that is no text', { type: 'custom_tool_call', call_id: '', name: null, input: ['a'] }],
+    ['no output', { type: 'apply_patch_call_output', call_id: '', status: 'completed' }],
+    ['an output of null', { type: 'function_call_output', call_id: '', output: null }],
+    ['an output that is an object', { type: 'function_call_output', call_id: '', output: { a: 1 } }],
+    ['an empty output', { type: 'custom_tool_call_output', call_id: '', output: [] }],
+    ['chunks that are none', { type: 'shell_call_output', call_id: '', output: ['a'] }],
+  ])('changes nothing but an id where there are %s', (_, native) => {
+    const renamed = edit(native, (block) =>
+      block.type === 'function_call'
+        ? { ...block, id: 'new' }
+        : block.type === 'function_result'
+          ? { ...block, function_call_id: 'new' }
+          : block,
+    );
+    expect(renamed).toEqual({ ...native, call_id: 'new' });
   });
 
   it('writes new arguments as JSON text', () => {
@@ -537,6 +580,12 @@ describe('what the API refuses', () => {
       { ...output, output: [{ type: 'output_text', text: 'a' }] },
       ['bad-block /messages/3/output/0'],
     ],
+    ['a screen as text', { ...itemOf('computer_call_output'), output: 'a' }, ['bad-field /messages/3/output']],
+    [
+      'a generated image without id',
+      { ...itemOf('image_generation_call'), id: undefined },
+      ['missing-id /messages/3/id'],
+    ],
     ['a message of nothing', { role: 'user' }, ['empty-message /messages/3/content']],
     [
       'input_text of an assistant',
@@ -569,26 +618,11 @@ describe('what the API refuses', () => {
     expect(JSON.stringify(problemOf({ type: 'S3CRET', role: 'S3CRET' }))).not.toContain('S3CRET');
   });
 
-  it('keeps all that a call and an output are under another id, also what is wrong with it', () => {
-    const renamed = (block: ContentBlock): ContentBlock =>
-      block.type === 'function_call'
-        ? { ...block, id: 'other' }
-        : { ...block, ...(block.type === 'function_result' && { function_call_id: 'other' }) };
-    for (const odd of [{ output: { a: 1 } }, { output: null }, { output: [] }]) {
-      expect(edit({ ...output, ...odd }, renamed)).toEqual({ ...output, ...odd, call_id: 'other' });
-    }
-    for (const odd of [{ arguments: { a: 1 } }, { name: 7 }, { arguments: '{' }]) {
-      expect(edit({ ...call, ...odd }, renamed)).toEqual({ ...call, ...odd, call_id: 'other' });
-    }
-    const patch = { type: 'apply_patch_call_output', call_id: 'a', status: 'completed' };
-    expect(edit(patch, renamed)).toEqual({ ...patch, call_id: 'other' });
-  });
-
-  it('is fixed where an output has no place for another text', () => {
-    const fixed = Object.keys(VECTORS).flatMap((name) =>
-      readEntry(itemOf(name)).parts.some(({ isFixed }) => isFixed) ? [itemOf(name)['type']] : [],
-    );
-    expect(new Set(fixed)).toEqual(new Set(['computer_call_output', 'tool_search_output', 'mcp_approval_response']));
+  it('is mended for an output by an edit that says the same', () => {
+    const same = (block: ContentBlock): ContentBlock => block;
+    expect(edit({ ...output, output: { a: 1 } }, same)).toEqual({ ...output, output: '{"a":1}' });
+    expect(edit({ ...output, output: null }, same)).toEqual({ ...output, output: '' });
+    expect(edit({ ...call, arguments: { a: 1 } }, same)).toEqual({ ...call, arguments: '{"a":1}' });
   });
 });
 
@@ -604,6 +638,25 @@ describe('what the API refuses of neighbours', () => {
     ['reasoning before a user', [thought, user], ['lone-reasoning /messages/0']],
     ['reasoning before a result', [thought, itemOf('function_call_output 1')], ['lone-reasoning /messages/0']],
     ['one item twice', [answer, user, answer], ['duplicate-item-id /messages/2/id']],
+    [
+      'calls that share the id of their item',
+      [itemOf('function_call'), { ...itemOf('function_call'), call_id: 'other' }],
+      ['duplicate-item-id /messages/1/id'],
+    ],
+    ['reasoning twice', [thought, thought, answer], ['duplicate-item-id /messages/1/id']],
+    [
+      'a request for approval twice, which has no other id',
+      [itemOf('mcp_approval_request'), itemOf('mcp_approval_response'), itemOf('mcp_approval_request')],
+      ['duplicate-id /messages/2/id'],
+    ],
+    [
+      'an output that has but the id of its call',
+      [
+        { ...itemOf('local_shell_call'), id: 'call_1', call_id: 'call_1' },
+        { type: 'local_shell_call_output', id: 'call_1', output: 'a' },
+      ],
+      [],
+    ],
     ['an item and a reference', [answer, { id: 'msg_1' }], []],
     ['a trigger before the end', [itemOf('compaction_trigger'), user], ['bad-order /messages/0']],
     ['a trigger at the end', [user, itemOf('compaction_trigger')], []],

@@ -22,6 +22,7 @@ import type { JsonPointer, Result } from '../../problem.ts';
 import type { AgentFunction, ContentBlock, FunctionCallBlock } from '../message.ts';
 import { resultText } from '../walk.ts';
 import { unmapped, type Entry, type FormatFault, type MessageFormat, type Part } from './format.ts';
+import { idOf, isRenamed } from './renamed.ts';
 import {
   argumentsText,
   faultsAt,
@@ -118,9 +119,8 @@ type OutputType = { [T in ItemType]: (typeof ITEMS)[T] extends 'output' ? T : ne
 interface Output<Field> {
   readonly field: Field;
   readonly read: (value: unknown, path: JsonPointer) => Result<readonly ContentBlock[]>;
-  /** Where a result has no place for a text it is emptied: the text would be refused. */
   readonly write: (value: unknown, blocks: readonly ContentBlock[]) => unknown;
-  /** It has no place for another text than the tool's own. */
+  /** It has no place for another text: what was supplied stays, and a new one is the least that the API takes. */
   readonly isFixed?: true;
 }
 
@@ -151,10 +151,16 @@ const OUTPUTS: { readonly [T in OutputType]: Output<keyof ItemOf<T> & string> } 
   program_output: { field: 'result', ...asText },
   shell_call_output: {
     field: 'output',
-    read: (value) =>
-      ok(chunksOf(value).map(({ stdout, stderr }) => textBlock(`${stringOf(stdout)}${stringOf(stderr)}`))),
+    read: (value) => ok(chunksOf(value).map((chunk) => textBlock(chunkText(chunk)))),
     write(value, blocks) {
-      const last = chunksOf(value).at(-1);
+      const chunks = chunksOf(value);
+      if (chunks.length > 0 && chunks.length === blocks.length) {
+        return chunks.map((chunk, at) => {
+          const said = resultText(blocks.slice(at, at + 1));
+          return said === chunkText(chunk) ? chunk : { ...chunk, stdout: said, stderr: '' };
+        });
+      }
+      const last = chunks.at(-1);
       const chunk: ResponseFunctionShellCallOutputContent = {
         outcome: { type: 'exit', exit_code: 0 },
         stdout: resultText(blocks),
@@ -165,29 +171,28 @@ const OUTPUTS: { readonly [T in OutputType]: Output<keyof ItemOf<T> & string> } 
   },
   computer_call_output: {
     field: 'output',
-    isFixed: true,
     read: (value) => ok(isJsonObject(value) ? [imageOf(stringOf(value.image_url ?? value.file_id))] : []),
-    write: (value, blocks) => {
-      const kept = isJsonObject(value) && blocks.some(({ type }) => type === 'image');
-      return kept ? value : { type: 'computer_screenshot', image_url: BLANK_IMAGE_URL };
-    },
+    write: () => ({ type: 'computer_screenshot', image_url: BLANK_IMAGE_URL }),
+    isFixed: true,
   },
   tool_search_output: {
     field: 'tools',
-    isFixed: true,
     read: (value) => ok([jsonBlock(value ?? [])]),
     write: () => [],
+    isFixed: true,
   },
   mcp_approval_response: {
     field: 'reason',
-    isFixed: true,
     read: asText.read,
-    write: (value, blocks) => resultText(blocks) || value,
+    write: (_, blocks) => resultText(blocks),
+    // The reason of an answer that stays would be another one
+    isFixed: true,
   },
 };
 
-const chunksOf = (value: unknown): readonly Loose<ResponseFunctionShellCallOutputContent>[] =>
-  Array.isArray(value) ? value.filter(isJsonObject) : [];
+type Chunk = Loose<ResponseFunctionShellCallOutputContent>;
+const chunksOf = (value: unknown): readonly Chunk[] => (Array.isArray(value) ? value.filter(isJsonObject) : []);
+const chunkText = ({ stdout, stderr }: Chunk): string => `${stringOf(stdout)}${stringOf(stderr)}`;
 
 const ROLES = {
   user: 'user',
@@ -237,7 +242,7 @@ function read(native: JsonObject, path: JsonPointer): Result<Entry> {
       const output = OUTPUTS[type];
       const content = output.read(native[output.field], `${path}/${output.field}`);
       if (!content.ok) return content;
-      const block = { type: 'function_result', function_call_id: id, content: content.value } as const;
+      const block: ContentBlock = { type: 'function_result', function_call_id: id, content: content.value };
       const part: Part = { block, native, path, ...(output.isFixed && { isFixed: true }) };
       return ok({ role: 'results', path, native, parts: [part] });
     }
@@ -249,8 +254,13 @@ function read(native: JsonObject, path: JsonPointer): Result<Entry> {
         return entry('assistant', { type: 'image', data: result, mime: 'image/png' });
       }
       if (type === 'item_reference') {
-        const parts = [{ block: jsonBlock(native), native, path }];
-        return ok({ role: 'assistant', path, native, parts, isReference: true });
+        return ok({
+          role: 'assistant',
+          path,
+          native,
+          parts: [{ block: jsonBlock(native), native, path }],
+          isReference: true,
+        });
       }
     }
   }
@@ -343,17 +353,20 @@ function write(entry: Entry, parts: readonly Part[]): JsonObject {
   }
 }
 
+/** The item under the new id of its call, if nothing else about it is new. */
+function renamedItem(type: ItemType, native: JsonObject, block: ContentBlock): JsonObject | undefined {
+  const before = read(native, '');
+  const [part] = before.ok ? before.value.parts : [];
+  return part && isRenamed(part.block, block) ? { ...native, ...pairedBy(type, native, idOf(block)) } : undefined;
+}
+
 /** What is not the id of a call that the API made up itself stays: only functions and custom tools are called by name. */
-function writeCall(
-  type: ItemType,
-  native: JsonObject,
-  { id, function_id, arguments: given }: FunctionCallBlock,
-): JsonObject {
+function writeCall(type: ItemType, native: JsonObject, block: FunctionCallBlock): JsonObject {
+  const { id, function_id, arguments: given } = block;
+  const renamed = renamedItem(type, native, block);
+  if (renamed) return renamed;
   const { arguments: before }: Loose<ResponseFunctionToolCall> = native;
-  const paired = { [idFieldOf(type, native) ?? 'call_id']: id };
-  const was = calledBy(type, native);
-  // It is called by another id, and is what it was.
-  if (was.function_id === function_id && sameValue(was.arguments, given)) return { ...native, ...paired };
+  const paired = pairedBy(type, native, id);
   if (type === 'function_call') {
     const fields = { name: function_id, arguments: argumentsText(given, before) };
     return { ...native, ...paired, ...(fields satisfies Partial<ResponseFunctionToolCall>) };
@@ -370,15 +383,22 @@ function writeOutput({ block, native, edited, answers }: Part): JsonObject {
   if (isJsonObject(native)) {
     const type = typeOf(native);
     if (!edited || !isKey(OUTPUTS, type)) return native;
-    const { field } = OUTPUTS[type];
-    const paired = { [idFieldOf(type, native) ?? 'call_id']: block.function_call_id };
+    const paired = pairedBy(type, native, block.function_call_id);
+    const { field, isFixed } = OUTPUTS[type];
+    if (isFixed) return { ...native, ...paired };
+    const renamed = renamedItem(type, native, block);
+    if (renamed) return renamed;
     return withFields(native, { ...paired, [field]: outputOf(type, native[field], block.content) });
   }
   const type = outputFor(answers);
   const { field, write: say } = OUTPUTS[type];
-  const paired = { [idFieldOf(type, NEW_ITEM) ?? 'call_id']: block.function_call_id };
+  const paired = pairedBy(type, NEW_ITEM, block.function_call_id);
   return { type, ...paired, [field]: say(undefined, block.content), ...REQUIRED[type] };
 }
+
+const pairedBy = (type: ItemType, native: JsonObject, id: string): JsonObject => ({
+  [idFieldOf(type, native) ?? 'call_id']: id,
+});
 
 /** As the ids of new items are written. */
 const NEW_ITEM: JsonObject = { call_id: '' };
@@ -401,7 +421,8 @@ function outputFor(call: Part | undefined): OutputType {
 /** What an output says with these blocks; it stays as it is where only the id of its call is another. */
 function outputOf(type: OutputType, value: unknown, blocks: readonly ContentBlock[]): unknown {
   const before = OUTPUTS[type].read(value, '');
-  return before.ok && sameValue(before.value, blocks) ? value : OUTPUTS[type].write(value, blocks);
+  const stays = (typeof value === 'string' || Array.isArray(value)) && before.ok && sameValue(before.value, blocks);
+  return stays ? value : OUTPUTS[type].write(value, blocks);
 }
 
 function writeInput(block: ContentBlock, native?: unknown): JsonObject {
@@ -492,6 +513,13 @@ function faults({ native, path, role }: Entry): readonly FormatFault[] {
       // By the types of the package
       else if (typeof output !== 'string') fault('output', 'bad-field', 'an output is a text or a list of blocks');
     }
+    // By the types of the package
+    if (type === 'computer_call_output' && !isJsonObject(native.output)) {
+      fault('output', 'bad-field', 'the output of a computer call is a screenshot');
+    }
+    if (type === 'image_generation_call' && isNothing(native.id)) {
+      fault('id', 'missing-id', 'a generated image has the id of its item');
+    }
   });
 }
 
@@ -527,7 +555,7 @@ function findBadCall(type: 'function_call' | 'custom_tool_call', native: JsonObj
 
 function neighbourFaults(entries: readonly Entry[]): readonly FormatFault[] {
   const found: FormatFault[] = [];
-  const ids = new Set<unknown>();
+  const ids = new Set<string>();
   for (const [index, { native, path }] of entries.entries()) {
     const type = typeOf(native);
     const next = entries[index + 1];
@@ -542,9 +570,11 @@ function neighbourFaults(entries: readonly Entry[]): readonly FormatFault[] {
     }
     // https://github.com/earendil-works/pi/issues/5151
     const { id }: Loose<ResponseReasoningItem> = native;
-    if (typeof id !== 'string' || type === 'item_reference') continue;
-    // Where it is by its item's id that a call is answered, the id is the call's
-    const rule = type === 'mcp_approval_request' ? 'duplicate-id' : 'duplicate-item-id';
+    const isPairing = type !== undefined && idFieldOf(type, native) === 'id';
+    if (typeof id !== 'string' || id === '' || type === 'item_reference') continue;
+    if (isPairing && ITEMS[type] === 'output') continue;
+    // Where the id pairs a call it is the call's; any other one is but the item's
+    const rule = isPairing ? 'duplicate-id' : 'duplicate-item-id';
     if (ids.has(id)) found.push({ path: `${path}/id`, rule, detail: 'two items have this id' });
     ids.add(id);
   }

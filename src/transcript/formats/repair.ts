@@ -241,7 +241,10 @@ function nameCalls(
   faults: Faults,
   note: Note,
 ): readonly Mending[] {
-  const used = new Set(calls.map(({ part }) => part.block.id));
+  // Of an id that is read with words before it, what stands after them may not come again either.
+  const used = new Set(
+    calls.flatMap(({ part: { block } }) => [block.id, block.id.slice(block.id.lastIndexOf(':') + 1)]),
+  );
   let number = 0;
   const newId = (): string => {
     do number += 1;
@@ -334,7 +337,7 @@ function layOut({ format, drafts, calls, removed, faults, note }: Layout): Omit<
       pending = [];
     } else if (draft.role !== 'results' && !continues) flush();
     const wantsUser = ['user-first', 'wrong-role'].find((rule) => isBroken(faults, draft.path, rule));
-    if (wantsUser !== undefined && format.sayAsUser && draft.role !== 'user') {
+    if (wantsUser !== undefined && format.sayAsUser && draft.role !== 'user' && before?.role !== 'user') {
       emit(format.sayAsUser(MISSING_USER_TEXT));
       note(draft, wantsUser, 'a user’s message was put before it');
     }
