@@ -290,7 +290,7 @@ describe('when the way is bad', () => {
       expect(await failureOf(pay(url(), request))).toMatchObject({ code: 'network_failed', charged: 'unknown' });
       expect(await charged()).toBe(0n);
     } finally {
-      // In this order: a chain that mines by itself has been seen to hang when it is told to mine as well.
+      // In this order, as a run hung once where the chain mined by itself and was told to mine as well.
       await test.mine({ blocks: 1 });
       await test.setAutomine(true);
     }
